@@ -1,0 +1,127 @@
+// Where batches come from: records of one format, in an order that depends on nothing but the seed
+// and the pass.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tensor/tensor.h"
+
+namespace paddle {
+
+// One field of a record. A batch holds it as [samples, shape…], or, with lod_level 1, as [total, 1]
+// with offsets.
+struct FieldSpec {
+  std::string name;
+  DType dtype = DType::f32;
+  Shape shape{
+      1};  // of one sample, without the batch; of one element of a sequence where lod_level is 1
+  int lod_level = 0;
+  int64_t bound = -1;  // ids and classes lie in [0, bound); -1 says nothing
+};
+
+struct Batch {
+  std::vector<Tensor> fields;  // in the order of Reader::fields()
+  int64_t samples = 0;
+};
+
+// A place between two records: `record` counts those already handed out in this pass, in its order.
+struct Position {
+  uint64_t pass = 0;
+  uint64_t record = 0;
+  bool operator==(const Position&) const = default;
+};
+
+// Not for two threads at once. A new reader stands at {0, 0}.
+class Reader {
+ public:
+  virtual ~Reader() = default;
+
+  virtual const std::vector<FieldSpec>& fields() const = 0;
+  // Fills `batch`, false at the end of the pass. The memory of `batch` is used again where nobody
+  // else holds it, so that a loop over fixed shapes allocates nothing. Throws Error(data or io).
+  virtual bool next(Batch& batch) = 0;
+  virtual Position position() const = 0;
+  // The following next() gives what it would have given, had the reader come here by itself. Throws
+  // Error(config) where this data has no such position.
+  virtual void seek(Position position) = 0;
+  // Records of one pass (of this shard); -1 where nobody knows.
+  virtual int64_t records() const = 0;
+  // One sentence for the log: which records, from where.
+  virtual std::string source() const = 0;
+
+  void start_pass(uint64_t pass) { seek({pass, 0}); }
+};
+
+// How int64 or float32 labels come out of the numbers of a LibSVM file.
+enum class Labels {
+  signs,    // -1 or 0 -> 0, +1 -> 1, int64
+  classes,  // 0 … classes - 1, int64
+  numbers,  // as they stand, float32
+};
+
+// A field of a CSV file: its columns, by number from 0 ("4"), range ("1-13") or, with a header, by
+// name.
+struct CsvField {
+  std::string name;
+  DType dtype = DType::f32;  // float32 or int64
+  std::vector<std::string> columns;
+  int64_t hash =
+      0;  // > 0: any text, hashed together with its column number into [0, hash); needs int64
+  int64_t bound = -1;
+};
+
+struct ReaderSpec {
+  std::string format;  // "uci_housing", "mnist", "ngram", "libsvm", "csv", "multislot"
+  std::vector<std::string>
+      files;          // none: the known set of that format, searched for and else generated
+  bool test = false;  // the test part of a known set
+  int64_t batch_size = 1;
+  bool shuffle = false;
+  uint64_t seed = 1;
+  bool drop_last = false;  // leave out the short last batch of a pass
+  // Record i belongs to the trainer i % trainer_count.
+  uint32_t trainer_id = 0;
+  uint32_t trainer_count = 1;
+  // Where files are searched for, in this order; empty ones are left out.
+  std::string data_dir;                       // the option
+  std::string data_home;                      // the value of PADDLE_DATA_HOME
+  std::string home;                           // of the user: its .cache/paddle/dataset
+  std::vector<std::string> field_names;       // none: the format's own
+  uint64_t memory_limit = uint64_t{4} << 30;  // bytes of records held; more is an Error(data)
+
+  Shape image_shape{};  // mnist: the shape of one image; rank 0 means {rows * columns}
+
+  int ngram = 5;                        // ngram: words per record, the last is the one to guess
+  std::vector<std::string> test_files;  // ngram: read with test, while `files` give the dictionary
+  int64_t dict_size = 0;                // ngram: most entries, <unk> included; 0 means any number
+  int64_t min_word_freq = -1;  // ngram: words must be more frequent; -1: 50, or 0 with a dict_size
+
+  int64_t dimension = 0;   // libsvm: ids must be below; 0 means any
+  int64_t index_base = 1;  // libsvm: the index in the file that becomes id 0
+  Labels labels = Labels::signs;
+  int64_t classes = 0;  // libsvm: for Labels::classes
+
+  std::vector<CsvField>
+      csv_fields;  // csv: none means "x" (all columns but the last) and "y" (the last), float32
+  char separator = ',';  // csv: ' ' means any run of blanks
+  bool header = false;
+  std::optional<double> missing;  // csv: the value of an empty column; none makes it an error
+
+  std::vector<FieldSpec> slots;  // multislot: in the order of the line
+};
+
+// Throws Error(config) for a spec that makes no sense, Error(io) for a file that cannot be read,
+// Error(data) with file:line for what is wrong inside one. Formats are read whole: see
+// memory_limit.
+std::unique_ptr<Reader> open_reader(const ReaderSpec& spec);
+
+// Reads ahead: one thread keeps up to `depth` batches ready. position() is that of what was
+// consumed, whatever is in flight; an error surfaces from the next() that would have given the
+// batch, and again until seek().
+std::unique_ptr<Reader> prefetch(std::unique_ptr<Reader> reader, int depth);
+
+}  // namespace paddle

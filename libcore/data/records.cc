@@ -1,0 +1,73 @@
+#include "data/records.h"
+
+#include <limits>
+
+namespace paddle {
+
+void MemoryBudget::take(uint64_t bytes, const std::string& file) {
+  require(bytes <= limit_ - used_, Error::Kind::data, file, ": the records need more than the ",
+          limit_, " bytes allowed for data in memory; read fewer files or raise memory_limit");
+  used_ += bytes;
+}
+
+Columns::Columns(std::vector<FieldSpec> fields, uint64_t memory_limit)
+    : Records(std::move(fields)), columns_(fields_.size()), budget_(memory_limit) {}
+
+void Columns::end_record(const std::string& file) {
+  require(rows_ < std::numeric_limits<uint32_t>::max(), Error::Kind::data, file,
+          ": more than 2^32 - 1 records; read fewer files at once");
+  uint64_t bytes = 0;
+  for (size_t f = 0; f < fields_.size(); ++f) {
+    Column& c = columns_[f];
+    bytes += c.bytes.size();
+    if (fields_[f].lod_level == 0) continue;
+    c.ends.push_back(c.bytes.size() / size_of(fields_[f].dtype));
+    bytes += c.ends.size() * sizeof(uint64_t);
+  }
+  budget_.take(bytes - counted_, file);
+  counted_ = bytes;
+  ++rows_;
+}
+
+void Columns::gather(std::span<const uint32_t> rows, Batch& batch) const {
+  for (size_t f = 0; f < fields_.size(); ++f) {
+    if (fields_[f].lod_level == 0)
+      gather_dense(f, rows, batch.fields[f]);
+    else
+      gather_sequences(f, rows, batch.fields[f]);
+  }
+}
+
+void Columns::gather_dense(size_t field, std::span<const uint32_t> rows, Tensor& to) const {
+  const FieldSpec& spec = fields_[field];
+  Shape shape{static_cast<int64_t>(rows.size())};
+  for (const int64_t dim : spec.shape) shape.append(dim);
+  to.resize(spec.dtype, shape);
+  const size_t record = static_cast<size_t>(spec.shape.numel()) * size_of(spec.dtype);
+  auto* out = static_cast<std::byte*>(to.raw());
+  for (const uint32_t row : rows) {
+    std::memcpy(out, columns_[field].bytes.data() + row * record, record);
+    out += record;
+  }
+}
+
+void Columns::gather_sequences(size_t field, std::span<const uint32_t> rows, Tensor& to) const {
+  const FieldSpec& spec = fields_[field];
+  const Column& column = columns_[field];
+  const auto begin_of = [&](uint32_t row) { return row == 0 ? 0 : column.ends[row - 1]; };
+  std::vector<size_t> offsets{0};
+  offsets.reserve(rows.size() + 1);
+  for (const uint32_t row : rows)
+    offsets.push_back(offsets.back() + (column.ends[row] - begin_of(row)));
+  to.resize(spec.dtype, {static_cast<int64_t>(offsets.back()), 1});
+  const size_t element = size_of(spec.dtype);
+  auto* out = static_cast<std::byte*>(to.raw());
+  for (const uint32_t row : rows) {
+    const size_t bytes = (column.ends[row] - begin_of(row)) * element;
+    if (bytes > 0) std::memcpy(out, column.bytes.data() + begin_of(row) * element, bytes);
+    out += bytes;
+  }
+  to.set_lod({std::move(offsets)});
+}
+
+}  // namespace paddle
