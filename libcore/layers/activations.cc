@@ -7,14 +7,6 @@ std::string unary(const Builder& b, std::string_view op, const std::string& x, A
   return Layer(b, op, name).op(op, {{"X", {x}}}, std::move(attrs));
 }
 
-std::span<const std::string_view> plain_activations() {
-  static constexpr std::string_view names[] = {
-      "relu",     "sigmoid",  "tanh",       "exp",         "log",  "sqrt",  "square",
-      "abs",      "ceil",     "floor",      "cos",         "sin",  "round", "reciprocal",
-      "softplus", "softsign", "logsigmoid", "tanh_shrink", "gelu", "rsqrt"};
-  return names;
-}
-
 std::string softmax(const Builder& b, const std::string& x, int32_t axis, const std::string& name) {
   return unary(b, "softmax", x, {{"axis", axis}}, name);
 }

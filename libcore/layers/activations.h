@@ -1,7 +1,6 @@
 // Activations and other functions of one variable, element by element.
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -13,8 +12,11 @@ namespace paddle {
 std::string unary(const Builder& b, std::string_view op, const std::string& x, Attrs attrs = {},
                   const std::string& name = {});
 
-// The ops that take no attribute: relu, tanh, sigmoid, exp, sqrt, …
-std::span<const std::string_view> plain_activations();
+// The ops that take no attribute.
+inline constexpr std::string_view plain_activations[] = {
+    "relu",     "sigmoid",  "tanh",       "exp",         "log",  "sqrt",  "square",
+    "abs",      "ceil",     "floor",      "cos",         "sin",  "round", "reciprocal",
+    "softplus", "softsign", "logsigmoid", "tanh_shrink", "gelu", "rsqrt"};
 
 std::string softmax(const Builder& b, const std::string& x, int32_t axis = -1,
                     const std::string& name = {});
