@@ -11,7 +11,8 @@ struct Format {
 
 const std::vector<Format>& formats() {
   static const std::vector<Format> all{
-      {"uci_housing", open_uci_housing},
+      {"uci_housing", open_uci_housing}, {"mnist", open_mnist}, {"ngram", open_ngram},
+      {"libsvm", open_libsvm},           {"csv", open_csv},     {"multislot", open_multislot},
   };
   return all;
 }
