@@ -35,16 +35,16 @@ void draw(int digit, const RandomStream& random, uint8_t* pixels) {
   const auto between = [&](double low, double high) {
     return low + (high - low) * random.uniform_double(at++);
   };
-  const double across = between(2.2, 3.4), down = between(2.4, 3.1);  // pixels per cell
-  const double slant = between(-0.2, 0.2);
-  const double left = 13.5 + between(-2, 2), top = 13.5 + between(-2, 2);
-  const double strength = between(1.1, 1.6);
+  const double across = between(2.1, 3.4), down = between(2.2, 3.2);  // pixels per cell
+  const double slant = between(-0.3, 0.3);
+  const double left = 13.5 + between(-2.5, 2.5), top = 13.5 + between(-2, 2);
+  const double strength = between(0.7, 1.6);
   for (int y = 0; y < side; ++y) {
     for (int x = 0; x < side; ++x) {
       const double gy = (y - top) / down, gx = (x - left) / across + slant * gy;
       const double value =
           strength * ink(digit, gx + (glyph_width - 1) / 2.0, gy + (glyph_height - 1) / 2.0) +
-          0.4 * std::pow(between(0, 1), 8);  // mostly clean paper, a few grey specks
+          0.8 * std::pow(between(0, 1), 6);  // mostly clean paper, a few grey specks
       pixels[y * side + x] = static_cast<uint8_t>(255 * std::clamp(value, 0.0, 1.0));
     }
   }
