@@ -5,6 +5,7 @@
 #include "data/byte_source.h"
 #include "data/datasets.h"
 #include "data/formats.h"
+#include "data/line_format.h"
 
 namespace paddle {
 namespace {
@@ -73,56 +74,54 @@ std::vector<size_t> columns_of(const std::string& word, const std::vector<std::s
   return out;
 }
 
-class CsvParser {
+class CsvFormat : public LineFormat {
  public:
-  explicit CsvParser(const ReaderSpec& spec) : spec_(spec) {}
+  explicit CsvFormat(const ReaderSpec& spec) : spec_(spec) {}
 
-  void read(const std::string& file) {
-    LineReader lines(file);
-    Cells cells;
-    bool first = true;
-    const int64_t before = to_ ? to_->size() : 0;
-    for (std::string_view line; lines.next(line);) {
-      if (trimmed(line).empty()) continue;
-      split(line, spec_.separator, cells, lines);
-      if (std::exchange(first, false)) {
-        start(cells, lines);
-        if (spec_.header) continue;
-      }
-      if (cells.size() != width_)
-        lines.fail(text(width_, " columns, as in the first line"), text(cells.size()),
-                   "complete the row or check the separator");
-      add_row(cells, lines);
-    }
-    require_records((to_ ? to_->size() : 0) - before, file);
+  const std::vector<FieldSpec>& fields() const override { return specs_; }
+
+  // Looks at the first line, which tells the columns. All files have those of the first.
+  void begin_file(const std::string& path) override {
+    LineReader lines(path);
+    std::string_view line;
+    do {
+      require_records(lines.next(line), path);
+    } while (trimmed(line).empty());
+    split(line, spec_.separator, cells_, lines);
+    header_left_ = spec_.header;
+    std::vector<std::string> header;
+    if (spec_.header) header.assign(cells_.begin(), cells_.end());
+    if (width_ == 0) return start(std::move(header), lines);
+    if (header != header_ || cells_.size() != width_)
+      lines.fail("the same columns as in the first file", "others", "read unlike files one by one");
   }
-  std::unique_ptr<Columns> take() { return std::move(to_); }
+  bool is_record(std::string_view line) override {
+    return !trimmed(line).empty() && !std::exchange(header_left_, false);
+  }
+  void parse(std::string_view line, const LineReader& at, Columns& to) override {
+    split(line, spec_.separator, cells_, at);
+    if (cells_.size() != width_)
+      at.fail(text(width_, " columns, as in the first line"), text(cells_.size()),
+              "complete the row or check the separator");
+    for (size_t f = 0; f < fields_.size(); ++f)
+      for (const size_t c : columns_[f]) add_cell(f, c, at, to);
+  }
 
  private:
-  // The first line of each file: all files have the columns of the first file.
-  void start(const Cells& cells, const LineReader& at) {
-    std::vector<std::string> header;
-    if (spec_.header) header.assign(cells.begin(), cells.end());
-    if (to_) {
-      if (header != header_ || cells.size() != width_)
-        at.fail("the same columns as in the first file", "others", "read unlike files one by one");
-      return;
-    }
-    header_ = header;
-    width_ = cells.size();
+  void start(std::vector<std::string> header, const LineReader& at) {
+    header_ = std::move(header);
+    width_ = cells_.size();
     fields_ = spec_.csv_fields.empty() ? default_fields(at) : spec_.csv_fields;
-    std::vector<FieldSpec> specs;
     for (const CsvField& field : fields_) {
       std::vector<size_t> columns;
       for (const std::string& word : field.columns)
         for (const size_t c : columns_of(word, header_, width_, at)) columns.push_back(c);
       const Shape shape{static_cast<int64_t>(columns.size())};
-      specs.push_back(
+      specs_.push_back(
           {field.name, field.dtype, shape, 0, field.hash > 0 ? field.hash : field.bound});
       columns_.push_back(std::move(columns));
     }
-    rename_fields(specs, spec_);
-    to_ = std::make_unique<Columns>(std::move(specs), spec_.memory_limit);
+    rename_fields(specs_, spec_);
   }
 
   std::vector<CsvField> default_fields(const LineReader& at) const {
@@ -131,25 +130,20 @@ class CsvParser {
     return {{"x", DType::f32, {text("0-", width_ - 2)}}, {"y", DType::f32, {text(width_ - 1)}}};
   }
 
-  void add_row(const Cells& cells, const LineReader& at) {
-    for (size_t f = 0; f < fields_.size(); ++f)
-      for (const size_t c : columns_[f]) add_cell(f, c, cells[c], at);
-    to_->end_record(at.path());
-  }
-
-  void add_cell(size_t f, size_t column, std::string_view cell, const LineReader& at) {
+  void add_cell(size_t f, size_t column, const LineReader& at, Columns& to) const {
+    const std::string_view cell = cells_[column];
     const CsvField& field = fields_[f];
     const auto where = [&] { return text(" in column ", column, " (field ", field.name, ")"); };
     if (field.hash > 0) {
       const uint64_t h = hash_text(cell) ^ mix64(column);
-      return to_->add(f, static_cast<int64_t>(mix64(h) % static_cast<uint64_t>(field.hash)));
+      return to.add(f, static_cast<int64_t>(mix64(h) % static_cast<uint64_t>(field.hash)));
     }
     if (cell.empty() && !spec_.missing) at.fail("a number" + where(), "nothing", "set missing");
     if (field.dtype == DType::f32) {
       float value = static_cast<float>(spec_.missing.value_or(0));
       if (!cell.empty() && !parse_float(cell, value))
         at.fail("a finite number" + where(), quoted(cell), "correct or remove the row");
-      return to_->add(f, value);
+      return to.add(f, value);
     }
     int64_t value = static_cast<int64_t>(spec_.missing.value_or(0));
     if (!cell.empty() && !parse_int(cell, value))
@@ -158,15 +152,17 @@ class CsvParser {
     if (field.bound >= 0 && (value < 0 || value >= field.bound))
       at.fail(text("a number from 0 to ", field.bound - 1, where()), text(value),
               "correct the row or the bound of the field");
-    to_->add(f, value);
+    to.add(f, value);
   }
 
-  const ReaderSpec& spec_;
+  const ReaderSpec spec_;
   std::vector<CsvField> fields_;
+  std::vector<FieldSpec> specs_;
   std::vector<std::vector<size_t>> columns_;  // of each field
   std::vector<std::string> header_;
+  bool header_left_ = false;  // the header of this file is still to come
   size_t width_ = 0;
-  std::unique_ptr<Columns> to_;
+  Cells cells_;
 };
 
 void check(const ReaderSpec& spec) {
@@ -186,11 +182,7 @@ void check(const ReaderSpec& spec) {
 std::unique_ptr<Reader> open_csv(const ReaderSpec& spec) {
   check(spec);
   const std::vector<std::string> files = resolve_files(spec.files, "", spec);
-  CsvParser parser(spec);
-  for (const std::string& file : files) parser.read(file);
-  auto columns = parser.take();
-  std::string source = text("csv: ", source_of_files(columns->size(), files));
-  return read_records(std::move(columns), spec, std::move(source));
+  return read_lines(std::make_unique<CsvFormat>(spec), "csv", files, spec);
 }
 
 }  // namespace paddle

@@ -6,49 +6,51 @@
 #include "data/datasets.h"
 #include "data/formats.h"
 #include "data/generate.h"
+#include "data/line_format.h"
 
 namespace paddle {
 namespace {
 
 constexpr int64_t a9a_dimension = 123;
 
-class LibsvmParser {
+class LibsvmFormat : public LineFormat {
  public:
-  LibsvmParser(const ReaderSpec& spec, int64_t dimension, Columns& to)
-      : spec_(spec), dimension_(dimension), to_(to) {}
+  LibsvmFormat(std::vector<FieldSpec> fields, const ReaderSpec& spec, int64_t dimension)
+      : fields_(std::move(fields)),
+        labels_(spec.labels),
+        classes_(spec.classes),
+        base_(spec.index_base),
+        dimension_(dimension) {}
 
-  void read(const std::string& file) {
-    LineReader lines(file);
-    const int64_t before = to_.size();
-    for (std::string_view line; lines.next(line);) {
-      line = line.substr(0, line.find('#'));  // the rest is a comment
-      const std::string_view label = next_word(line);
-      if (label.empty()) continue;
-      add_label(label, lines);
-      add_pairs(line, lines);
-      to_.end_record(file);
-    }
-    require_records(to_.size() - before, file);
+  const std::vector<FieldSpec>& fields() const override { return fields_; }
+  bool is_record(std::string_view line) override {
+    const std::string_view word = next_word(line);
+    return !word.empty() && word[0] != '#';
+  }
+  void parse(std::string_view line, const LineReader& at, Columns& to) override {
+    line = line.substr(0, line.find('#'));  // the rest is a comment
+    add_label(next_word(line), at, to);
+    add_pairs(line, at, to);
   }
 
  private:
-  void add_label(std::string_view word, const LineReader& at) {
+  void add_label(std::string_view word, const LineReader& at, Columns& to) {
     double value = 0;
     if (!parse_float(word, value))
       at.fail("a label that is a number", quoted(word), "correct or remove the row");
-    if (spec_.labels == Labels::numbers) return to_.add(2, static_cast<float>(value));
-    if (spec_.labels == Labels::signs) {
+    if (labels_ == Labels::numbers) return to.add(2, static_cast<float>(value));
+    if (labels_ == Labels::signs) {
       if (value != -1 && value != 0 && value != 1)
         at.fail("a label of -1, 0 or +1", quoted(word), "set labels to classes or numbers");
-      return to_.add(2, int64_t{value > 0});
+      return to.add(2, int64_t{value > 0});
     }
-    if (!(value >= 0 && value < static_cast<double>(spec_.classes)) || value != std::floor(value))
-      at.fail(text("a class from 0 to ", spec_.classes - 1), quoted(word),
+    if (!(value >= 0 && value < static_cast<double>(classes_)) || value != std::floor(value))
+      at.fail(text("a class from 0 to ", classes_ - 1), quoted(word),
               "correct the row or raise classes");
-    to_.add(2, static_cast<int64_t>(value));
+    to.add(2, static_cast<int64_t>(value));
   }
 
-  void add_pairs(std::string_view line, const LineReader& at) {
+  void add_pairs(std::string_view line, const LineReader& at, Columns& to) {
     int64_t last = -1;
     for (std::string_view pair = next_word(line); !pair.empty(); pair = next_word(line)) {
       const size_t colon = pair.find(':');
@@ -57,24 +59,23 @@ class LibsvmParser {
       if (colon == std::string_view::npos || !parse_int(pair.substr(0, colon), index) ||
           !parse_float(pair.substr(colon + 1), value))
         at.fail("index:value with a finite number", quoted(pair), "correct or remove the row");
-      if (index < spec_.index_base || (dimension_ > 0 && index - spec_.index_base >= dimension_))
-        at.fail(dimension_ > 0 ? text("an index from ", spec_.index_base, " to ",
-                                      spec_.index_base + dimension_ - 1)
-                               : text("an index from ", spec_.index_base, " on"),
+      if (index < base_ || (dimension_ > 0 && index - base_ >= dimension_))
+        at.fail(dimension_ > 0 ? text("an index from ", base_, " to ", base_ + dimension_ - 1)
+                               : text("an index from ", base_, " on"),
                 quoted(pair), "set dimension (or index_base) to what the file has");
-      const int64_t id = index - spec_.index_base;
+      const int64_t id = index - base_;
       if (id <= last)
-        at.fail(text("an index above ", last + spec_.index_base), quoted(pair),
+        at.fail(text("an index above ", last + base_), quoted(pair),
                 "sort the pairs of the row and give each index once");
       last = id;
-      to_.add(0, id);
-      to_.add(1, value);
+      to.add(0, id);
+      to.add(1, value);
     }
   }
 
-  const ReaderSpec& spec_;
-  const int64_t dimension_;
-  Columns& to_;
+  const std::vector<FieldSpec> fields_;
+  const Labels labels_;
+  const int64_t classes_, base_, dimension_;
 };
 
 void generate(const ReaderSpec& spec, Columns& to) {
@@ -117,14 +118,15 @@ std::unique_ptr<Reader> open_libsvm(const ReaderSpec& spec) {
                                  : spec.labels == Labels::signs ? 2
                                                                 : spec.classes}};
   rename_fields(fields, spec);
+  if (!files.empty())
+    return read_lines(std::make_unique<LibsvmFormat>(std::move(fields), spec, dimension), "libsvm",
+                      files, spec);
+  require(dimension >= a9a_dimension, Error::Kind::config, "libsvm: generated rows have ",
+          a9a_dimension, " features, which dimension ", dimension, " does not hold");
   auto columns = std::make_unique<Columns>(std::move(fields), spec.memory_limit);
-  LibsvmParser parser(spec, dimension, *columns);
-  for (const std::string& file : files) parser.read(file);
-  if (files.empty()) generate(spec, *columns);
-  const int64_t n = columns->size();
-  std::string source = files.empty() ? text(not_found("a9a", name, spec), ": ", n,
-                                            " records generated from seed ", spec.seed)
-                                     : text("libsvm: ", source_of_files(n, files));
+  generate(spec, *columns);
+  std::string source = text(not_found("a9a", name, spec), ": ", columns->size(),
+                            " records generated from seed ", spec.seed);
   return read_records(std::move(columns), spec, std::move(source));
 }
 

@@ -4,30 +4,27 @@
 #include "data/byte_source.h"
 #include "data/datasets.h"
 #include "data/formats.h"
+#include "data/line_format.h"
 
 namespace paddle {
 namespace {
 
-class MultislotParser {
+class MultislotFormat : public LineFormat {
  public:
-  explicit MultislotParser(Columns& to) : to_(to), slots_(to.fields()) {}
+  explicit MultislotFormat(std::vector<FieldSpec> slots) : slots_(std::move(slots)) {}
 
-  void read(const std::string& file) {
-    LineReader lines(file);
-    const int64_t before = to_.size();
-    for (std::string_view line; lines.next(line);) {
-      if (line.find_first_not_of(" \t") == std::string_view::npos) continue;
-      for (size_t s = 0; s < slots_.size(); ++s) add_slot(s, line, lines);
-      if (const std::string_view more = next_word(line); !more.empty())
-        lines.fail(text("the end of the line after ", slots_.size(), " slots"), quoted(more),
-                   "declare all slots of the line, in its order");
-      to_.end_record(file);
-    }
-    require_records(to_.size() - before, file);
+  const std::vector<FieldSpec>& fields() const override { return slots_; }
+  bool is_record(std::string_view line) override { return !next_word(line).empty(); }
+
+  void parse(std::string_view line, const LineReader& at, Columns& to) override {
+    for (size_t s = 0; s < slots_.size(); ++s) add_slot(s, line, at, to);
+    if (const std::string_view more = next_word(line); !more.empty())
+      at.fail(text("the end of the line after ", slots_.size(), " slots"), quoted(more),
+              "declare all slots of the line, in its order");
   }
 
  private:
-  void add_slot(size_t s, std::string_view& line, const LineReader& at) {
+  void add_slot(size_t s, std::string_view& line, const LineReader& at, Columns& to) {
     const FieldSpec& slot = slots_[s];
     const uint64_t count = count_of(slot, line, at);
     for (uint64_t i = 0; i < count; ++i) {
@@ -36,9 +33,9 @@ class MultislotParser {
         at.fail(text(count, " values for slot ", slot.name), text("the end of the line after ", i),
                 "check the count in front of the values");
       if (slot.dtype == DType::f32)
-        add_float(s, word, at);
+        add_float(s, word, at, to);
       else
-        add_id(s, word, at);
+        add_id(s, word, at, to);
     }
   }
 
@@ -66,16 +63,16 @@ class MultislotParser {
     return static_cast<uint64_t>(count);
   }
 
-  void add_float(size_t s, std::string_view word, const LineReader& at) {
+  void add_float(size_t s, std::string_view word, const LineReader& at, Columns& to) {
     float value = 0;
     if (!parse_float(word, value))
       at.fail("a finite number in slot " + slots_[s].name, quoted(word),
               "correct or remove the row");
-    to_.add(s, value);
+    to.add(s, value);
   }
 
   // Ids are unsigned 64-bit numbers, kept by their bits; a negative one wraps as it always did.
-  void add_id(size_t s, std::string_view word, const LineReader& at) {
+  void add_id(size_t s, std::string_view word, const LineReader& at, Columns& to) {
     int64_t value = 0;
     uint64_t wide = 0;
     if (!parse_int(word, value)) {
@@ -89,11 +86,10 @@ class MultislotParser {
     if (bound >= 0 && (value < 0 || value >= bound))
       at.fail(text("an id from 0 to ", bound - 1, " in slot ", slots_[s].name), quoted(word),
               "correct the row or the bound of the slot");
-    to_.add(s, value);
+    to.add(s, value);
   }
 
-  Columns& to_;
-  const std::vector<FieldSpec>& slots_;
+  std::vector<FieldSpec> slots_;
 };
 
 void check_slots(const std::vector<FieldSpec>& slots) {
@@ -118,11 +114,7 @@ std::unique_ptr<Reader> open_multislot(const ReaderSpec& spec) {
   const std::vector<std::string> files = resolve_files(spec.files, "", spec);
   std::vector<FieldSpec> fields = spec.slots;
   rename_fields(fields, spec);
-  auto columns = std::make_unique<Columns>(std::move(fields), spec.memory_limit);
-  MultislotParser parser(*columns);
-  for (const std::string& file : files) parser.read(file);
-  std::string source = text("multislot: ", source_of_files(columns->size(), files));
-  return read_records(std::move(columns), spec, std::move(source));
+  return read_lines(std::make_unique<MultislotFormat>(std::move(fields)), "multislot", files, spec);
 }
 
 }  // namespace paddle
