@@ -48,7 +48,7 @@ class Reader {
   // The following next() gives what it would have given, had the reader come here by itself. Throws
   // Error(config) where this data has no such position.
   virtual void seek(Position position) = 0;
-  // Records of one pass (of this shard); -1 where nobody knows.
+  // Records of one pass (of this shard); -1 where nobody knows yet.
   virtual int64_t records() const = 0;
   // One sentence for the log: which records, from where.
   virtual std::string source() const = 0;
@@ -92,6 +92,9 @@ struct ReaderSpec {
   std::string home;                           // of the user: its .cache/paddle/dataset
   std::vector<std::string> field_names;       // none: the format's own
   uint64_t memory_limit = uint64_t{4} << 30;  // bytes of records held; more is an Error(data)
+  // libsvm, csv, multislot: 0 holds all records in memory; else this many at a time, shuffled among
+  // themselves, for files of any size. A multiple of batch_size.
+  int64_t window = 0;
 
   Shape image_shape{};  // mnist: the shape of one image; rank 0 means {rows * columns}
 
@@ -105,8 +108,8 @@ struct ReaderSpec {
   Labels labels = Labels::signs;
   int64_t classes = 0;  // libsvm: for Labels::classes
 
-  std::vector<CsvField>
-      csv_fields;  // csv: none means "x" (all columns but the last) and "y" (the last), float32
+  // csv: none means "x" (all columns but the last) and "y" (the last), float32.
+  std::vector<CsvField> csv_fields;
   char separator = ',';  // csv: ' ' means any run of blanks
   bool header = false;
   std::optional<double> missing;  // csv: the value of an empty column; none makes it an error
@@ -115,8 +118,8 @@ struct ReaderSpec {
 };
 
 // Throws Error(config) for a spec that makes no sense, Error(io) for a file that cannot be read,
-// Error(data) with file:line for what is wrong inside one. Formats are read whole: see
-// memory_limit.
+// Error(data) with file:line for what is wrong inside one. Files are read whole,
+// unless a window is set: then next() meets the bad lines.
 std::unique_ptr<Reader> open_reader(const ReaderSpec& spec);
 
 // Reads ahead: one thread keeps up to `depth` batches ready. position() is that of what was
