@@ -8,7 +8,8 @@
 #include "base/error.h"
 #include "kernels/blas_backend.h"
 #include "kernels/blas_library.h"
-#include "kernels/cpu.h"
+#include "kernels/gemm_packed.h"
+#include "kernels/gemm_small.h"
 
 namespace paddle {
 namespace {
@@ -67,7 +68,7 @@ void with_onednn(const Product<float>& p) {
 
 template <class T>
 void one_part(Blas blas, const Product<T>& p) {
-  if (blas == Blas::own) return gemm_plain(p);
+  if (blas == Blas::own) return gemm_packed(p);
   if constexpr (sizeof(T) == sizeof(float)) {
     if (blas == Blas::onednn) return with_onednn(p);
   }
@@ -146,7 +147,7 @@ std::string gemm_kernel() {
     case Blas::onednn: return "oneDNN " + onednn().isa;
     case Blas::own: break;
   }
-  return "own";
+  return text("own ", packed_isa());
 }
 
 std::string openblas_core() { return openblas().core; }

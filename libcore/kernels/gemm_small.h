@@ -5,23 +5,9 @@
 #include <cstdint>
 
 #include "base/thread_pool.h"
+#include "kernels/product.h"
 
 namespace paddle {
-
-// c = alpha * op(a) * op(b) + beta * c, as said in blas.h.
-template <class T>
-struct Product {
-  bool trans_a, trans_b;
-  int64_t m, n, k;
-  T alpha;
-  const T* a;
-  int64_t lda;
-  const T* b;
-  int64_t ldb;
-  T beta;
-  T* c;
-  int64_t ldc;
-};
 
 // c = beta * c: all there is to do where k or alpha is 0.
 void scale_result(const Product<float>& p);
