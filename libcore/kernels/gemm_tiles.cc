@@ -51,11 +51,11 @@ struct TileJob {
   int64_t ldc, columns;
 };
 
-// c = alpha * values + beta * c on part of a vector.
+// c = alpha * values + beta * c on part of a tile's row.
 template <class T>
-void put_part(const TileJob<T>& job, T* c, int64_t columns, const T* values) {
+void put_part(T alpha, T beta, int64_t columns, const T* values, T* c) {
   for (int64_t j = 0; j < columns; ++j)
-    c[j] = job.beta == 0 ? job.alpha * values[j] : job.alpha * values[j] + job.beta * c[j];
+    c[j] = beta == 0 ? alpha * values[j] : alpha * values[j] + beta * c[j];
 }
 
 // The arrays of vectors below become registers, because all their indices are constants once loops
@@ -67,6 +67,8 @@ void tile(const TileJob<T>& job) {
   const T* a[a_rows ? rows : 1];
 #pragma GCC unroll 16
   for (int r = 0; r < (a_rows ? rows : 1); ++r) a[r] = job.a + r * job.a_row;
+#pragma GCC unroll 16
+  for (int r = 0; r < rows; ++r) __builtin_prefetch(job.c + r * job.ldc, 1);
   const T* b = job.b;
   const int64_t k = job.k, a_col = job.a_col, b_row = job.b_row;
   for (int64_t p = 0; p < k; ++p) {
@@ -82,23 +84,28 @@ void tile(const TileJob<T>& job) {
     }
     if (!a_rows) a[0] += a_col;
   }
+  // Copies, because a store to c could change `job` for all the compiler knows.
+  const T alpha = job.alpha, beta = job.beta;
+  const int64_t ldc = job.ldc, columns = job.columns;
+  T* c = job.c;
+  if (columns == vectors * lanes) {
 #pragma GCC unroll 16
-  for (int r = 0; r < rows; ++r) {
+    for (int r = 0; r < rows; ++r, c += ldc) {
 #pragma GCC unroll 2
-    for (int v = 0; v < vectors; ++v) {
-      T* c = job.c + r * job.ldc + v * lanes;
-      const int64_t columns = job.columns - v * lanes;
-      if (columns >= lanes) {
-        Vector<T> sum = acc[r][v] * job.alpha;
-        if (job.beta != 0) sum += job.beta * *reinterpret_cast<const Loose<T>*>(c);
-        *reinterpret_cast<Loose<T>*>(c) = sum;
-      } else {
-        T values[lanes];
-        *reinterpret_cast<Loose<T>*>(values) = acc[r][v];
-        put_part(job, c, columns, values);
+      for (int v = 0; v < vectors; ++v) {
+        Loose<T>* to = reinterpret_cast<Loose<T>*>(c + v * lanes);
+        *to = beta == 0 ? acc[r][v] * alpha : acc[r][v] * alpha + *to * beta;
       }
     }
+    return;
   }
+  T values[rows][vectors * lanes];
+#pragma GCC unroll 16
+  for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; ++v)
+      *reinterpret_cast<Loose<T>*>(&values[r][v * lanes]) = acc[r][v];
+  for (int r = 0; r < rows; ++r, c += ldc) put_part(alpha, beta, columns, values[r], c);
 }
 
 template <class T>
@@ -187,23 +194,19 @@ struct Block {
   int64_t i0, m, j0, n, p0, k;
 };
 
-// Packed panels of op(b), one per tile width of columns.
+// Columns [j, j + columns) of the block's op(b), filled up with zeros to `width`.
 template <class T>
-void pack_b(const Product<T>& p, const Block& block, T* to) {
-  for (int64_t j = 0; j < block.n; j += Simd<T>::width) {
-    const int64_t columns = at_most(Simd<T>::width, block.n - j);
-    const int64_t width = columns <= Simd<T>::lanes ? Simd<T>::lanes : Simd<T>::width;
-    if (!p.trans_b) {
-      pack_rows(p.b + block.p0 * p.ldb + block.j0 + j, p.ldb, block.k, columns, width, to);
-    } else {
-      if (columns < width) {
-        for (int64_t q = 0; q < block.k; ++q)
-          for (int64_t c = columns; c < width; ++c) to[q * width + c] = 0;
-      }
-      pack_transposed(p.b + (block.j0 + j) * p.ldb + block.p0, p.ldb, block.k, columns, width, to);
-    }
-    to += block.k * width;
+void pack_b(const Product<T>& p, const Block& block, int64_t j, int64_t columns, int64_t width,
+            T* to) {
+  if (!p.trans_b) {
+    pack_rows(p.b + block.p0 * p.ldb + block.j0 + j, p.ldb, block.k, columns, width, to);
+    return;
   }
+  if (columns < width) {
+    for (int64_t q = 0; q < block.k; ++q)
+      for (int64_t c = columns; c < width; ++c) to[q * width + c] = 0;
+  }
+  pack_transposed(p.b + (block.j0 + j) * p.ldb + block.p0, p.ldb, block.k, columns, width, to);
 }
 
 // Packed panels of op(a): [panel][term][row].
@@ -234,21 +237,24 @@ bool wants_packed_a(const Product<T>& p) {
   return p.trans_a || p.lda * static_cast<int64_t>(sizeof(T)) % 4096 == 0;
 }
 
+// All tiles of a block. A panel of op(b) is packed just before its first use, while it is in L1;
+// where no further block of rows follows, the next panel takes its place.
 template <class T>
-void tiles(const Product<T>& p, const Block& block, const T* packed_a, const T* packed_b, T beta) {
+void tiles(const Product<T>& p, const Block& block, const T* packed_a, T* packed_b, T beta) {
   TileJob<T> job{};
   job.k = block.k;
   job.alpha = p.alpha;
   job.beta = beta;
   job.ldc = p.ldc;
   const bool a_rows = packed_a == nullptr && !p.trans_a;
-  const T* b = packed_b;
+  const bool keep = p.m > block_m;
   for (int64_t j = 0; j < block.n; j += Simd<T>::width) {
     job.columns = at_most(Simd<T>::width, block.n - j);
     const int vectors = job.columns <= Simd<T>::lanes ? 1 : 2;
-    job.b = b;
     job.b_row = vectors * Simd<T>::lanes;
-    b += block.k * job.b_row;
+    T* panel = keep ? packed_b + j * block.k : packed_b;
+    if (block.i0 == 0) pack_b(p, block, j, job.columns, job.b_row, panel);
+    job.b = panel;
     for (int64_t i = 0; i < block.m; i += tile_rows) {
       const int64_t rows = at_most(tile_rows, block.m - i);
       if (packed_a != nullptr) {
@@ -277,7 +283,6 @@ void multiply(const Product<T>& p, void* scratch) {
     block.n = at_most(wide, p.n - block.j0);
     for (block.p0 = 0; block.p0 < p.k; block.p0 += k) {
       block.k = at_most(k, p.k - block.p0);
-      pack_b(p, block, packed_b);
       for (block.i0 = 0; block.i0 < p.m; block.i0 += block_m) {
         block.m = at_most(block_m, p.m - block.i0);
         if (packed_a != nullptr) pack_a(p, block, packed_a);

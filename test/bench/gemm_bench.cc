@@ -95,6 +95,11 @@ std::vector<Entry> entries() {
     all.push_back({"data_grad", false, true, batch, in, out, 1, 0});
     all.push_back({"weight_update", true, false, in, out, batch, -0.01f, 1});
   }
+  all.push_back({"tiny", false, false, 8, 8, 8, 1, 0});
+  all.push_back({"tiny", false, true, 4, 4, 4, 1, 0});
+  all.push_back({"tiny", false, false, 20, 13, 13, 1, 0});
+  all.push_back({"vector", false, false, 1000, 1, 400, 1, 0});
+  all.push_back({"vector", true, false, 400, 1, 1000, 1, 0});
   all.push_back({"square", false, false, 256, 256, 256, 1, 0});
   all.push_back({"square", false, false, 1024, 1024, 1024, 1, 0});
   return all;
