@@ -4,12 +4,10 @@
 
 #include <string>
 
+#include "io/checkpoint.h"
 #include "trainer/session.h"
 
 namespace paddle {
-
-// "pass-00003"; with `part` > 0 "pass-00003-002".
-std::string pass_name(uint64_t pass, uint64_t part = 0);
 
 // Saves parameters, optimizer state, the state of training, the job file and, where the job names outputs, the inference
 // program. The old directory of that name stays until the new one is complete. Returns its path.

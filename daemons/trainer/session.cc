@@ -21,16 +21,17 @@ std::string in_workspace(const Options& options, const std::string& path) {
   return path.empty() || path[0] == '/' || workspace == "." ? path : workspace + "/" + path;
 }
 
-Session::Session(JobFile file, const Options& options, std::string home, ModelKind kind)
+Session::Session(JobFile file, const Options& options, const Environment& environment,
+                 ModelKind kind)
     : options_(options),
-      home_(std::move(home)),
+      environment_(environment),
       file_(std::move(file)),
       model_(build_model(file_, static_cast<uint32_t>(options.integer("seed")), kind)),
       executor_(executor_options(options)) {}
 
 Reader& Session::train_data() {
   if (!train_data_) {
-    train_data_ = open_data(file_, model_, options_, home_, Part::train);
+    train_data_ = open_data(file_, model_, options_, variable(environment_, "HOME"), Part::train);
     log_info(train_data_->source());
   }
   return *train_data_;
@@ -38,7 +39,7 @@ Reader& Session::train_data() {
 
 Reader* Session::test_data() {
   if (!test_data_ && has_test_data(file_)) {
-    test_data_ = open_data(file_, model_, options_, home_, Part::test);
+    test_data_ = open_data(file_, model_, options_, variable(environment_, "HOME"), Part::test);
     log_info(test_data_->source());
   }
   return test_data_.get();

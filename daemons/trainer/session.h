@@ -27,7 +27,8 @@ struct Progressed {
 
 class Session {
  public:
-  Session(JobFile file, const Options& options, std::string home, ModelKind kind = ModelKind::trains);
+  Session(JobFile file, const Options& options, const Environment& environment,
+          ModelKind kind = ModelKind::trains);
 
   const Options& options() const { return options_; }
   const JobFile& file() const { return file_; }
@@ -54,13 +55,16 @@ class Session {
   // Sets the states of evaluators to zero.
   void clear_evaluators();
 
+  // Whether the terminal shows more than ASCII.
+  bool utf8() const { return speaks_utf8(environment_); }
+
   Progressed at;
 
  private:
   Names field_names(const Reader& reader) const;
 
   Options options_;
-  std::string home_;
+  Environment environment_;
   JobFile file_;
   Model model_;
   Scope scope_;

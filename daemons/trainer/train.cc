@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/run_main.h"
+#include "obs/plot.h"
 #include "obs/progress.h"
 #include "trainer/model_directory.h"
 
@@ -57,6 +58,7 @@ class TrainLoop {
       pass(data);
     }
     progress_.clear();
+    if (o_.flag("show_curve")) draw_curve();
     if (stop_signal())
       log_warn(text("stopped by a signal in pass ", s_.at.pass, " after ", s_.at.batch, " batches",
                     saved_.empty() ? "; nothing was saved"
@@ -114,6 +116,7 @@ class TrainLoop {
   void end_pass() {
     log_info(text(" Pass=", s_.at.pass, " Batch=", s_.at.batch, " samples=", pass_meter_.samples(),
                   " AvgCost=", number(pass_meter_.cost()), " Eval: ", pass_meter_.evaluators_text()));
+    costs_.push_back(pass_meter_.cost());
     if (o_.integer("test_period") == 0) log_test();
     const uint64_t done = s_.at.pass;
     ++s_.at.pass;
@@ -141,6 +144,16 @@ class TrainLoop {
                     .evaluators = pass_meter_.evaluators_text()});
   }
 
+  void draw_curve() {
+    const auto last = static_cast<double>(s_.at.pass) - 1;
+    const std::string drawing = plot(costs_, {.title = "cost of the passes",
+                                              .x_label = "pass",
+                                              .x_first = last - static_cast<double>(costs_.size()) + 1,
+                                              .x_last = last,
+                                              .unicode = s_.utf8()});
+    std::fputs(drawing.c_str(), stderr);
+  }
+
   Session& s_;
   const Options& o_;
   uint64_t passes_;
@@ -149,6 +162,7 @@ class TrainLoop {
   Meter pass_meter_, period_meter_;
   Progress progress_;
   std::string saved_;
+  std::vector<double> costs_;
 };
 
 }  // namespace

@@ -57,7 +57,7 @@ int trainer_main(std::span<const std::string> arguments) {
   choose_seed(options);
 
   const std::string& job = options.text("job");
-  Session session(std::move(file), options, variable(environment, "HOME"),
+  Session session(std::move(file), options, environment,
                   job == "checkgrad" ? ModelKind::differentiates : ModelKind::trains);
   log_info(text("job ", config, ": ", session.model().net.main.parameters().size(), " parameters, ",
                 session.model().net.main.global().ops().size(), " ops, trainer mode: ",
