@@ -72,11 +72,11 @@ void read_list(const Value& v, const std::string& name, const char* what, std::v
 
 // Reads a nested dict through its own declarations; problems are told as "param_attr: 'nam' …".
 void nested(const Arguments& inner, const std::string& name, const Names& also, Problems& wrong) {
-  for (const std::string& p : inner.problems(also)) wrong.push_back("'" + name + "': " + p);
+  for (const std::string& p : inner.problems(also)) wrong.push_back(text("'", name, "': ", p));
 }
 
 Regularizer decay(float l1, float l2, const std::string& name, Problems& wrong) {
-  if (l1 != 0 && l2 != 0) wrong.push_back("'" + name + "': give l1 or l2, not both");
+  if (l1 != 0 && l2 != 0) wrong.push_back(text("'", name, "': give l1 or l2, not both"));
   return l1 != 0 ? l1_decay(l1) : l2 != 0 ? l2_decay(l2) : Regularizer{};
 }
 
@@ -123,16 +123,16 @@ std::string value_text(const Value& value) {
         if constexpr (std::is_same_v<T, std::monostate>) return "null";
         if constexpr (std::is_same_v<T, bool>) return v ? "true" : "false";
         if constexpr (std::is_same_v<T, int64_t> || std::is_same_v<T, double>) return text(v);
-        if constexpr (std::is_same_v<T, std::string>) return '"' + v + '"';
+        if constexpr (std::is_same_v<T, std::string>) return text('"', v, '"');
         std::string out;
         if constexpr (std::is_same_v<T, List>) {
-          for (const Value& item : v) out += (out.empty() ? "" : ", ") + value_text(item);
-          return "[" + out + "]";
+          for (const Value& item : v) out += text(out.empty() ? "" : ", ", value_text(item));
+          return text("[", out, "]");
         }
         if constexpr (std::is_same_v<T, Dict>) {
           for (const auto& [key, item] : v)
-            out += (out.empty() ? "\"" : ", \"") + key + "\": " + value_text(item);
-          return "{" + out + "}";
+            out += text(out.empty() ? "\"" : ", \"", key, "\": ", value_text(item));
+          return text("{", out, "}");
         }
         return out;
       },

@@ -85,7 +85,7 @@ class Arguments {
     if (const Value* v = find(*dict_, name))
       read(*v, name, place, wrong_);
     else if (must)
-      wrong_.push_back("'" + std::string(name) + "' is missing");
+      wrong_.push_back(text("'", name, "' is missing"));
   }
 
   static std::string type_of(bool) { return "boolean"; }

@@ -53,7 +53,7 @@ Make read_layer(const Dict& args, const Resolve& resolve, Names& problems) {
 
 [[noreturn]] void fail(const std::string& where, const Names& problems) {
   std::string all;
-  for (const std::string& p : problems) all += (all.empty() ? "" : "; ") + p;
+  for (const std::string& p : problems) all += text(all.empty() ? "" : "; ", p);
   throw Error(Error::Kind::config, where, all);
 }
 
@@ -74,7 +74,7 @@ std::string label(size_t i, const Dict& args) {
   const Value* type = find(args, "type");
   const std::string name = layer_name(args);
   const std::string* kind = type ? type->as<std::string>() : nullptr;
-  return text("layer ", i + 1, " (", kind ? *kind : "?", name.empty() ? "" : " '" + name + "'",
+  return text("layer ", i + 1, " (", kind ? *kind : "?", name.empty() ? "" : text(" '", name, "'"),
               ")");
 }
 
