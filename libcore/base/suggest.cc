@@ -6,10 +6,12 @@
 namespace paddle {
 namespace {
 
-// Damerau-Levenshtein, restricted: a swap of neighbours counts one, as typing mistakes often are one.
+// Damerau-Levenshtein, restricted: a swap of neighbours counts one, as typing mistakes often are
+// one.
 int distance(std::string_view a, std::string_view b) {
   const auto same = [](char x, char y) {
-    return std::tolower(static_cast<unsigned char>(x)) == std::tolower(static_cast<unsigned char>(y));
+    return std::tolower(static_cast<unsigned char>(x)) ==
+           std::tolower(static_cast<unsigned char>(y));
   };
   std::vector<std::vector<int>> d(a.size() + 1, std::vector<int>(b.size() + 1));
   for (size_t i = 0; i <= a.size(); ++i) d[i][0] = static_cast<int>(i);

@@ -1,5 +1,5 @@
-// A fixed set of threads for loops over independent parts. One pool per process: ours; libraries run single-threaded
-// beneath it, so that two pools never fight for the cores.
+// A fixed set of threads for loops over independent parts. One pool per process: ours; libraries
+// run single-threaded beneath it, so that two pools never fight for the cores.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,10 @@ class ThreadPool {
 
   int threads() const { return threads_; }
 
-  // Calls body(begin, end) on disjoint ranges that cover [0, n), at most one per thread and none shorter than `grain`
-  // (but the last). Returns when all are done; the first exception thrown is rethrown here. The split depends only on
-  // (n, grain, threads), so results that depend on it repeat. One caller at a time.
+  // Calls body(begin, end) on disjoint ranges that cover [0, n), at most one per thread and none
+  // shorter than `grain` (but the last). Returns when all are done; the first exception thrown is
+  // rethrown here. The split depends only on (n, grain, threads), so results that depend on it
+  // repeat. One caller at a time.
   template <class Body>
   void parallel_for(int64_t n, int64_t grain, const Body& body) {
     if (threads_ == 1 || n <= grain) {
@@ -38,8 +39,8 @@ class ThreadPool {
   std::unique_ptr<State> state_;
 };
 
-// Denormal numbers cost 8 to 130 times a normal operation and carry no information in training: flush them to zero in
-// the calling thread. Every thread that computes calls this once.
+// Denormal numbers cost 8 to 130 times a normal operation and carry no information in training:
+// flush them to zero in the calling thread. Every thread that computes calls this once.
 void flush_denormals();
 
 }  // namespace paddle

@@ -61,9 +61,9 @@ struct TypeName {
   const char* name;
 };
 constexpr TypeName type_names[] = {
-    {DType::boolean, "bool"},  {DType::i16, "int16"},   {DType::i32, "int32"},
-    {DType::i64, "int64"},     {DType::f16, "float16"}, {DType::f32, "float32"},
-    {DType::f64, "float64"},   {DType::u8, "uint8"},    {DType::i8, "int8"},
+    {DType::boolean, "bool"}, {DType::i16, "int16"},   {DType::i32, "int32"},
+    {DType::i64, "int64"},    {DType::f16, "float16"}, {DType::f32, "float32"},
+    {DType::f64, "float64"},  {DType::u8, "uint8"},    {DType::i8, "int8"},
 };
 }  // namespace
 

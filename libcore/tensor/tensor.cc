@@ -14,7 +14,8 @@ void check_lod(const Lod& lod, int64_t rows) {
     if (offsets.empty() || offsets.front() != 0) fail("must start at 0");
     for (size_t i = 1; i < offsets.size(); ++i)
       if (offsets[i] < offsets[i - 1]) fail("falls from ", offsets[i - 1], " to ", offsets[i]);
-    const size_t end = level + 1 < lod.size() ? lod[level + 1].size() - 1 : static_cast<size_t>(rows);
+    const size_t end =
+        level + 1 < lod.size() ? lod[level + 1].size() - 1 : static_cast<size_t>(rows);
     if (level + 1 < lod.size() && lod[level + 1].empty()) fail("is followed by an empty level");
     if (offsets.back() != end) fail("ends at ", offsets.back(), ", expected ", end);
   }
@@ -35,17 +36,17 @@ void Tensor::resize(DType dtype, const Shape& shape) {
   const int64_t n = shape.numel();
   require(n >= 0, Error::Kind::config, "cannot hold a tensor of unknown shape ", shape);
   size_t bytes = 0;
-  require(!__builtin_mul_overflow(static_cast<size_t>(n), size_of(dtype), &bytes), Error::Kind::data,
-          "the shape ", shape, " needs more bytes than 64 bits can count");
+  require(!__builtin_mul_overflow(static_cast<size_t>(n), size_of(dtype), &bytes),
+          Error::Kind::data, "the shape ", shape, " needs more bytes than 64 bits can count");
   const bool mine = owner_ && owner_.use_count() == 1;
   if (!mine || bytes > capacity_) {
     const size_t room = (std::max<size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
-    auto* p = static_cast<std::byte*>(
-        ::operator new(room, std::align_val_t{alignment}, std::nothrow));
+    auto* p =
+        static_cast<std::byte*>(::operator new (room, std::align_val_t{alignment}, std::nothrow));
     require(p != nullptr, Error::Kind::config, "not enough memory for a ", name_of(dtype),
             " tensor of shape ", shape, " (", bytes, " bytes)");
     owner_ = std::shared_ptr<std::byte>(
-        p, [](std::byte* q) { ::operator delete(q, std::align_val_t{alignment}); });
+        p, [](std::byte* q) { ::operator delete (q, std::align_val_t{alignment}); });
     data_ = p;
     capacity_ = room;
   }
@@ -54,7 +55,8 @@ void Tensor::resize(DType dtype, const Shape& shape) {
 }
 
 Tensor Tensor::reshaped(const Shape& shape) const {
-  require(shape.numel() == numel(), Error::Kind::config, "cannot view shape ", shape_, " as ", shape);
+  require(shape.numel() == numel(), Error::Kind::config, "cannot view shape ", shape_, " as ",
+          shape);
   Tensor t = *this;
   t.shape_ = shape;
   t.lod_.clear();

@@ -15,10 +15,12 @@ namespace paddle {
 // Offsets per level: {{0, 2, 5}} says that rows 0-1 are the first sequence and rows 2-4 the second.
 using Lod = std::vector<std::vector<size_t>>;
 
-// Throws Error(data) unless each level starts at 0, never falls, and ends where the next level (or `rows`) says.
+// Throws Error(data) unless each level starts at 0, never falls, and ends where the next level (or
+// `rows`) says.
 void check_lod(const Lod& lod, int64_t rows);
 
-// A handle: copies share the same memory (a feed, the scope and a reshaped view may all hold it); clone() does not.
+// A handle: copies share the same memory (a feed, the scope and a reshaped view may all hold it);
+// clone() does not.
 class Tensor {
  public:
   static constexpr size_t alignment = 64;
@@ -54,7 +56,8 @@ class Tensor {
     return {data<T>(), static_cast<size_t>(numel())};
   }
 
-  // New shape and type; memory is kept where it suffices and is not shared, and its content is then undefined.
+  // New shape and type; memory is kept where it suffices and is not shared, and its content is then
+  // undefined.
   void resize(DType dtype, const Shape& shape);
   // The same memory under another shape of as many elements.
   Tensor reshaped(const Shape& shape) const;
@@ -67,12 +70,14 @@ class Tensor {
   Shape shape_{0};
   DType dtype_ = DType::f32;
   Lod lod_;
-  std::shared_ptr<std::byte> owner_;  // shared by handles, as said above; null where memory is borrowed
+  std::shared_ptr<std::byte>
+      owner_;  // shared by handles, as said above; null where memory is borrowed
   void* data_ = nullptr;
   size_t capacity_ = 0;
 };
 
-// A sparse set of rows of a table of `height` rows: value row i belongs to table row rows[i]. Rows may repeat.
+// A sparse set of rows of a table of `height` rows: value row i belongs to table row rows[i]. Rows
+// may repeat.
 struct SelectedRows {
   std::vector<int64_t> rows;
   int64_t height = 0;

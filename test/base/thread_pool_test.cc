@@ -21,8 +21,9 @@ TEST_CASE("thread pool", "[base][threads]") {
     }
   }
   SECTION("hands on the exception of a part, and works afterwards") {
-    CHECK_THROWS_AS(pool.parallel_for(100, 1, [](int64_t, int64_t) { throw std::runtime_error("x"); }),
-                    std::runtime_error);
+    CHECK_THROWS_AS(
+        pool.parallel_for(100, 1, [](int64_t, int64_t) { throw std::runtime_error("x"); }),
+        std::runtime_error);
     std::atomic<int64_t> sum = 0;
     pool.parallel_for(100, 1, [&](int64_t b, int64_t e) { sum += e - b; });
     CHECK(sum == 100);

@@ -37,7 +37,9 @@ TEST_CASE("tensor", "[tensor]") {
     CHECK(a.rows(1, 2).data<int64_t>()[1] == 3);
     CHECK_THROWS_WITH(a.rows(2, 4), Contains("[3, 2]"));
   }
-  SECTION("is aligned") { CHECK(reinterpret_cast<uintptr_t>(Tensor(DType::u8, {3}).raw()) % 64 == 0); }
+  SECTION("is aligned") {
+    CHECK(reinterpret_cast<uintptr_t>(Tensor(DType::u8, {3}).raw()) % 64 == 0);
+  }
   SECTION("type names go both ways and mistakes are answered") {
     CHECK(dtype_of(name_of(DType::i64)) == DType::i64);
     CHECK_THROWS_WITH(dtype_of("flaot32"), Contains("did you mean 'float32'"));

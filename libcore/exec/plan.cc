@@ -1,0 +1,206 @@
+#include "exec/plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "base/random.h"
+#include "base/suggest.h"
+#include "exec/fuse.h"
+
+namespace paddle {
+namespace {
+
+// Ops that nothing reads and that write nothing lasting are left out.
+std::vector<Op> needed_ops(std::vector<Op> ops, const Block& block, const Scope& scope,
+                           const Names& fetches) {
+  std::unordered_map<std::string, bool> needed;
+  for (const std::string& f : fetches) needed[f] = true;
+  std::vector<Op> kept;
+  for (auto it = ops.rbegin(); it != ops.rend(); ++it) {
+    const Names outs = it->out.all();
+    const bool wanted =
+        outs.empty() || std::any_of(outs.begin(), outs.end(), [&](const std::string& n) {
+          const Var* v = block.find(n);
+          return needed[n] || (v && v->persistable) || scope.find(n);
+        });
+    if (!wanted) continue;
+    for (const std::string& n : it->in.all()) needed[n] = true;
+    kept.push_back(std::move(*it));
+  }
+  std::reverse(kept.begin(), kept.end());
+  return kept;
+}
+
+std::vector<size_t> lod_sizes(const Lod& lod) {
+  std::vector<size_t> sizes;
+  for (const auto& level : lod) sizes.push_back(level.size());
+  return sizes;
+}
+
+}  // namespace
+
+Plan::Plan(const Program& program, int32_t block, Scope& scope, const Names& feeds,
+           const Names& fetches, ThreadPool& pool, const PlanOptions& options)
+    : scope_(scope), pool_(pool), options_(options), seed_(program.random_seed) {
+  const Block& b = program.block(block);
+  for (const std::string& f : feeds) {
+    const int v = var_index(b, f);
+    vars_[static_cast<size_t>(v)].home = Home::feed;
+    feeds_.push_back(v);
+  }
+  feed_lods_.assign(feeds.size(), nullptr);
+  feed_lod_sizes_.resize(feeds.size());
+  fed_.assign(feeds.size(), false);
+  add_ops(program, b, feeds, fetches, options.fuse);
+  for (const std::string& f : fetches) {
+    const int v = var_index(b, f);
+    fetches_.push_back(v);
+  }
+}
+
+void Plan::add_ops(const Program&, const Block& block, const Names& feeds, const Names& fetches,
+                   bool fuse) {
+  std::vector<Op> ops;
+  for (const auto& op : block.ops())
+    if (op->type != "feed" && op->type != "fetch") ops.push_back(*op);
+  ops = needed_ops(std::move(ops), block, scope_, fetches);
+  if (fuse) ops = fuse_ops(std::move(ops), block, scope_, feeds, fetches);
+  for (Op& op : ops) {
+    Step s;
+    s.def = &op_def(op.type);
+    require(s.def->bind != nullptr, Error::Kind::config, "op ", op.type,
+            " cannot be run in one process: ", op_text(op));
+    for (const std::string& n : op.in.all())
+      s.in.push_back(n == empty_name ? -1 : var_index(block, n));
+    for (const std::string& n : op.out.all())
+      s.out.push_back(n == empty_name ? -1 : var_index(block, n));
+    s.seed =
+        mix64(seed_ ^ hash_text(op.type)) ^ hash_text(op.out.all().empty() ? "" : op.out.all()[0]);
+    s.op = std::move(op);
+    steps_.push_back(std::move(s));
+  }
+  // A variable of the scope that is written before it is read needs no value beforehand.
+  std::vector<bool> seen(vars_.size(), false);
+  for (const Step& s : steps_) {
+    for (const int v : s.in)
+      if (v >= 0) seen[static_cast<size_t>(v)] = true;
+    for (const int v : s.out) {
+      if (v < 0 || seen[static_cast<size_t>(v)]) continue;
+      seen[static_cast<size_t>(v)] = true;
+      vars_[static_cast<size_t>(v)].written_first = true;
+    }
+  }
+}
+
+int Plan::var_index(const Block& block, const std::string& name) {
+  const auto it = index_.find(name);
+  if (it != index_.end()) return it->second;
+  PlanVar v;
+  v.name = name;
+  const Var* declared = block.find(name);
+  const bool held = scope_.find(name) != nullptr;
+  if (!declared && !held) block.var(name);  // throws, with a suggestion
+  if (declared) {
+    v.declared = {.kind = declared->kind,
+                  .dtype = declared->dtype,
+                  .shape = declared->shape,
+                  .lod_level = declared->lod_level};
+    if (v.declared.kind == VarKind::selected_rows && v.declared.shape.rank() > 0)
+      v.declared.height = v.declared.shape[0];
+  }
+  const int index = static_cast<int>(vars_.size());
+  if (held || (declared && declared->persistable)) {
+    v.home = Home::scope;
+    v.variable = &scope_.var(name);
+    scope_vars_.push_back(index);
+  }
+  vars_.push_back(std::move(v));
+  index_[name] = index;
+  return index;
+}
+
+void Plan::feed(size_t i, const Tensor& tensor) {
+  PlanVar& v = vars_[static_cast<size_t>(feeds_[i])];
+  const auto refuse = [&](const auto&... why) {
+    throw Error(Error::Kind::config, "cannot feed '", v.name, "': ", why...);
+  };
+  if (tensor.dtype() != v.declared.dtype)
+    refuse("it is declared as ", name_of(v.declared.dtype), ", found ", name_of(tensor.dtype()));
+  if (tensor.shape() != v.view.shape || !fed_[i]) {
+    if (!v.declared.shape.compatible(tensor.shape()))
+      refuse("its declared shape is ", v.declared.shape, ", found ", tensor.shape());
+    v.view.shape = tensor.shape();
+    laid_out_ = false;
+  }
+  v.view.data = tensor.raw();
+  v.view.dtype = tensor.dtype();
+  fed_[i] = true;
+  if (v.declared.lod_level > 0 || !tensor.lod().empty()) {
+    if (v.declared.lod_level > 0 && tensor.lod().empty())
+      refuse("it is a sequence (lod_level ", v.declared.lod_level, "), and the tensor has no LoD");
+    check_lod(tensor.lod(), tensor.shape().rank() > 0 ? tensor.shape()[0] : 0);
+    if (lod_sizes(tensor.lod()) != feed_lod_sizes_[i]) laid_out_ = false;
+    feed_lods_[i] = &tensor.lod();
+  } else {
+    if (feed_lods_[i] != nullptr) laid_out_ = false;
+    feed_lods_[i] = nullptr;
+  }
+}
+
+bool Plan::scope_moved() const {
+  for (const int i : scope_vars_) {
+    const PlanVar& v = vars_[static_cast<size_t>(i)];
+    if (v.variable->tensor.raw() != v.view.data || v.variable->tensor.shape() != v.view.shape)
+      return true;
+  }
+  return false;
+}
+
+void Plan::run(uint64_t step) {
+  if (!laid_out_ || scope_moved()) layout();
+  for (PlanVar& v : vars_)
+    if (v.lod_cell != nullptr) v.view.lod = *v.lod_cell;
+  for (const Step& s : steps_) {
+    try {
+      s.kernel(Run(s.args.data(), pool_, scratch_, s.seed, step));
+    } catch (Error& e) {
+      throw e.within("running ", op_text(s.op));
+    }
+    if (options_.check_nan_inf) check_finite(s);
+  }
+}
+
+Tensor Plan::fetch(size_t i) const {
+  const View& v = fetched(i);
+  Tensor t = Tensor::borrow(v.data, v.dtype, v.shape).clone();
+  if (v.lod != nullptr) t.set_lod(*v.lod);
+  return t;
+}
+
+void Plan::check_finite(const Step& step) const {
+  for (const int i : step.out) {
+    if (i < 0) continue;
+    const View& v = vars_[static_cast<size_t>(i)].view;
+    if (v.data == nullptr || (v.dtype != DType::f32 && v.dtype != DType::f64)) continue;
+    with_float(v.dtype, [&](auto t) {
+      const auto* p = v.as<const decltype(t)>();
+      for (int64_t k = 0, n = v.numel(); k < n; ++k) {
+        if (std::isfinite(p[k])) continue;
+        throw Error(Error::Kind::numeric, "element ", k, " of '",
+                    vars_[static_cast<size_t>(i)].name, "' ", v.shape, " is ", p[k], " after op ",
+                    step.op.type,
+                    ": lower the learning rate, clip gradients or look at the data of this batch")
+            .within("running ", op_text(step.op));
+      }
+    });
+  }
+}
+
+std::string Plan::text() const {
+  std::string out;
+  for (const Step& s : steps_) out += op_text(s.op) + "\n";
+  return out + paddle::text("arena: ", arena_bytes(), " bytes\n");
+}
+
+}  // namespace paddle

@@ -1,0 +1,103 @@
+// A block compiled for one list of feeds and fetches: kernels chosen, neighbours fused, memory laid
+// out. A plan adapts itself to new feed shapes; between two runs of the same shapes nothing is
+// allocated or looked up.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "exec/scope.h"
+#include "graph/infer.h"
+#include "graph/kernel.h"
+#include "graph/op_def.h"
+#include "graph/program.h"
+
+namespace paddle {
+
+struct PlanOptions {
+  bool fuse = true;
+  bool check_nan_inf = false;  // after every op; names the op and the variable
+};
+
+class Plan {
+ public:
+  // Variables that are persistable, or that the scope holds already, live in the scope; feeds are
+  // borrowed; the rest is the plan's own. The program may change or go away afterwards; the scope
+  // must outlive the plan.
+  Plan(const Program& program, int32_t block, Scope& scope, const Names& feeds,
+       const Names& fetches, ThreadPool& pool, const PlanOptions& options);
+
+  // Sets feed i for the next runs. The tensor's memory and LoD are used where they are, so it must
+  // outlive those runs.
+  void feed(size_t i, const Tensor& tensor);
+  // `step` selects the random numbers of dropout and the like.
+  void run(uint64_t step);
+  // Fetch i as it stands after run(); good until the next one.
+  const View& fetched(size_t i) const { return vars_[static_cast<size_t>(fetches_[i])].view; }
+  Tensor fetch(size_t i) const;  // a copy
+
+  // What the compiler made of the block, one op per line, and the bytes of the arena.
+  std::string text() const;
+  size_t arena_bytes() const { return arena_.empty() ? 0 : arena_.bytes(); }
+  size_t step_count() const { return steps_.size(); }
+
+ private:
+  enum class Home { temp, feed, scope };
+  struct PlanVar {
+    std::string name;
+    Home home = Home::temp;
+    View view;
+    Meta meta;
+    Meta declared;                   // as the program says
+    Variable* variable = nullptr;    // in the scope
+    bool written_first = false;      // the block writes it before it reads it
+    const Lod** lod_cell = nullptr;  // follows the LoD of this feed
+  };
+  struct Step {
+    Op op;
+    const OpDef* def = nullptr;
+    Kernel kernel;
+    std::vector<int> in, out;  // variable of each argument, -1 for @EMPTY@
+    std::vector<View*> args;
+    uint64_t seed = 0;
+  };
+  struct Buffer {
+    size_t bytes = 0, offset = 0;
+    int first = 0, last = 0;
+  };
+
+  void add_ops(const Program& program, const Block& block, const Names& feeds, const Names& fetches,
+               bool fuse);
+  int var_index(const Block& block, const std::string& name);
+  void layout();
+  void infer_shapes();
+  void infer_step(Step& step);
+  void take_scope_shapes();
+  void place_temporaries();
+  std::vector<int> last_uses() const;
+  void set_views();
+  void bind_kernels();
+  bool scope_moved() const;
+  void check_finite(const Step& step) const;
+
+  Scope& scope_;
+  ThreadPool& pool_;
+  PlanOptions options_;
+  uint32_t seed_;
+  std::vector<PlanVar> vars_;
+  std::unordered_map<std::string, int> index_;
+  std::vector<Step> steps_;
+  std::vector<int> feeds_, fetches_, scope_vars_;
+  std::vector<const Lod*>
+      feed_lods_;  // the offsets of each feed, read by every variable that shares them
+  std::vector<std::vector<size_t>> feed_lod_sizes_;  // what the layout was made for
+  std::vector<bool> fed_;
+  View nothing_;  // stands for @EMPTY@
+  bool laid_out_ = false, bound_ = false;
+  Tensor arena_;
+  Scratch scratch_;
+};
+
+}  // namespace paddle

@@ -1,0 +1,53 @@
+// Where variables live between runs: parameters, optimizer state, counters.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tensor/tensor.h"
+
+namespace paddle {
+
+// The value of a variable: a tensor, or selected rows where `rows` is set.
+struct Variable {
+  Tensor tensor;
+  std::unique_ptr<SelectedRows> rows;
+};
+
+// Not thread safe; one scope belongs to one executor at a time.
+class Scope {
+ public:
+  // The variable, created empty where there is none. References stay good for the scope's life.
+  Variable& var(const std::string& name) { return vars_[name]; }
+  Variable* find(std::string_view name) {
+    const auto it = vars_.find(name);
+    return it == vars_.end() ? nullptr : &it->second;
+  }
+  const Variable* find(std::string_view name) const {
+    const auto it = vars_.find(name);
+    return it == vars_.end() ? nullptr : &it->second;
+  }
+  // The tensor of a variable; throws Error(config) where it has no value yet.
+  const Tensor& tensor(std::string_view name) const {
+    const Variable* v = find(name);
+    require(v && !v->tensor.empty(), Error::Kind::config, "the variable '", name, "' has no value");
+    return v->tensor;
+  }
+  void erase(std::string_view name) {
+    const auto it = vars_.find(name);
+    if (it != vars_.end()) vars_.erase(it);
+  }
+  std::vector<std::string> names() const {
+    std::vector<std::string> out;
+    for (const auto& [name, value] : vars_) out.push_back(name);
+    return out;
+  }
+
+ private:
+  std::map<std::string, Variable, std::less<>> vars_;
+};
+
+}  // namespace paddle

@@ -1,0 +1,39 @@
+#include "graph/kernel.h"
+
+#include "graph/infer.h"
+
+namespace paddle {
+namespace {
+
+Arg find_arg(const Slots& slots, std::string_view slot, int offset) {
+  const Names& names = slots[slot];
+  if (names.empty() || (names.size() == 1 && names[0] == empty_name)) return {};
+  return {offset + flat_index(slots, slot, 0), static_cast<int>(names.size())};
+}
+
+template <class List>
+auto item(const List& list, const Slots& slots, std::string_view slot, int i) {
+  const int at = flat_index(slots, slot, i);
+  require(at >= 0, Error::Kind::config, "the op has no ", slot);
+  return list[static_cast<size_t>(at)];
+}
+
+}  // namespace
+
+Arg Bind::in(std::string_view slot) const { return find_arg(op_.in, slot, 0); }
+Arg Bind::out(std::string_view slot) const {
+  return find_arg(op_.out, slot, static_cast<int>(in_types_.size()));
+}
+DType Bind::dtype(std::string_view slot, int i) const { return item(in_types_, op_.in, slot, i); }
+DType Bind::out_dtype(std::string_view slot, int i) const {
+  return item(out_types_, op_.out, slot, i);
+}
+bool Bind::is_rows(std::string_view slot, int i) const { return item(in_rows_, op_.in, slot, i); }
+
+void* Scratch::bytes(size_t n) {
+  if (memory_.empty() || memory_.bytes() < n)
+    memory_ = Tensor(DType::u8, {static_cast<int64_t>(n + n / 2 + 64)});
+  return memory_.raw();
+}
+
+}  // namespace paddle

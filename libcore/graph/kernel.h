@@ -1,0 +1,109 @@
+// What a kernel is given. An op's `bind` looks up slots, types and attributes once and returns a
+// closure; the plan calls the closure every step. Shapes are read from the views at run time, so
+// one binding serves every batch size.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "graph/op.h"
+#include "tensor/tensor.h"
+
+namespace paddle {
+
+// A variable as a kernel sees it: memory laid out by the plan.
+struct View {
+  void* data = nullptr;
+  DType dtype = DType::f32;
+  Shape shape;
+  const Lod* lod = nullptr;  // null where the variable is no sequence
+  const int64_t* rows =
+      nullptr;         // selected rows: shape[0] ids; the kernel that makes the variable sets it
+  int64_t height = 0;  // selected rows: rows of the whole table
+  int64_t* row_room =
+      nullptr;  // selected rows: memory for shape[0] ids, for kernels that have none to point at
+  bool is_rows = false;
+
+  template <class T>
+  T* as() const {
+    return static_cast<T*>(data);
+  }
+  int64_t numel() const { return shape.numel(); }
+};
+
+// The place of an argument in an op's list; `absent` where an optional slot is empty.
+struct Arg {
+  int first = -1;
+  int count = 0;
+  explicit operator bool() const { return first >= 0; }
+};
+
+// Memory for a kernel's own use during one call, grown when needed and then kept.
+class Scratch {
+ public:
+  template <class T>
+  T* get(int64_t count) {
+    return static_cast<T*>(bytes(static_cast<size_t>(count) * sizeof(T)));
+  }
+
+ private:
+  void* bytes(size_t n);
+  Tensor memory_;
+};
+
+// One call of a kernel.
+class Run {
+ public:
+  Run(View* const* args, ThreadPool& pool, Scratch& scratch, uint64_t seed, uint64_t step)
+      : pool(pool), scratch(scratch), seed(seed), step(step), args_(args) {}
+
+  View& operator[](Arg a) const { return *args_[a.first]; }
+  View& at(Arg a, int i) const { return *args_[a.first + i]; }
+
+  ThreadPool& pool;
+  Scratch& scratch;
+  uint64_t seed;  // of the program and this op
+  uint64_t step;  // of training: the same step draws the same random numbers, also after a restart
+
+ private:
+  View* const* args_;
+};
+
+using Kernel = std::function<void(const Run&)>;
+
+// What is known when a kernel is chosen: slots, attributes and element types, not shapes.
+class Bind {
+ public:
+  Bind(const Op& op, std::vector<DType> in_types, std::vector<DType> out_types,
+       std::vector<bool> in_rows, uint32_t program_seed)
+      : op_(op),
+        in_types_(std::move(in_types)),
+        out_types_(std::move(out_types)),
+        in_rows_(std::move(in_rows)),
+        program_seed_(program_seed) {}
+
+  const Op& op() const { return op_; }
+  Arg in(std::string_view slot) const;  // absent where the op has none
+  Arg out(std::string_view slot) const;
+  DType dtype(std::string_view in_slot, int i = 0) const;
+  DType out_dtype(std::string_view out_slot, int i = 0) const;
+  bool is_rows(std::string_view in_slot,
+               int i = 0) const;  // selected rows rather than a dense tensor
+  uint32_t program_seed() const { return program_seed_; }
+
+  template <class T>
+  T attr(std::string_view name) const {
+    return op_.attrs.get<T>(name);
+  }
+
+ private:
+  const Op& op_;
+  std::vector<DType> in_types_, out_types_;
+  std::vector<bool> in_rows_;
+  uint32_t program_seed_;
+};
+
+}  // namespace paddle

@@ -1,0 +1,164 @@
+#include "kernels/blas.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <string_view>
+
+#include "base/error.h"
+#include "kernels/blas_backend.h"
+#include "kernels/blas_library.h"
+#include "kernels/cpu.h"
+#include "kernels/gemm_packed.h"
+#include "kernels/gemm_small.h"
+
+namespace paddle {
+namespace {
+
+// The only environment variable read outside options/: it serves tests and measurements of this
+// file, and the door must open the same way for every program that links the core.
+Blas chosen_blas() {
+  const char* value = std::getenv("PADDLE_BLAS");
+  const std::string_view name = value == nullptr ? "" : value;
+  if (name == "openblas") return Blas::openblas;
+  if (name == "onednn") return Blas::onednn;
+  if (name == "own") return Blas::own;
+  require(name.empty(), Error::Kind::config, "PADDLE_BLAS is '", name,
+          "'; it can be own, openblas or onednn");
+  // As gemm_bench measures it: with AVX2 our own is as fast as either library, needs none, and does
+  // not depend on the split over threads. With AVX-512 oneDNN came nearest to the peak. Older CPUs
+  // are what OpenBLAS was tuned for.
+  const Isa isa = cpu_isa();
+  if (isa == Isa::avx512 && onednn().problem.empty()) return Blas::onednn;
+  if (isa < Isa::avx2 && openblas().problem.empty()) return Blas::openblas;
+  return Blas::own;
+}
+
+int narrow(int64_t size) {
+  require(size <= std::numeric_limits<int>::max(), Error::Kind::config,
+          "a matrix product with a dimension of ", size,
+          " is too large for OpenBLAS; set PADDLE_BLAS=own");
+  return static_cast<int>(size);
+}
+
+template <class T>
+void with_openblas(const Product<T>& p) {
+  const OpenBlas& blas = openblas();
+  require(blas.problem.empty(), Error::Kind::config, "cannot load OpenBLAS: ", blas.problem,
+          "; install libopenblas0 or set PADDLE_BLAS=own");
+  constexpr int row_major = 101, plain = 111, transposed = 112;
+  const auto call = [&](auto function) {
+    function(row_major, p.trans_a ? transposed : plain, p.trans_b ? transposed : plain, narrow(p.m),
+             narrow(p.n), narrow(p.k), p.alpha, p.a, narrow(p.lda), p.b, narrow(p.ldb), p.beta, p.c,
+             narrow(p.ldc));
+  };
+  if constexpr (sizeof(T) == sizeof(float))
+    call(blas.sgemm);
+  else
+    call(blas.dgemm);
+}
+
+void with_onednn(const Product<float>& p) {
+  const OneDnn& dnn = onednn();
+  require(dnn.problem.empty(), Error::Kind::config, "cannot load oneDNN: ", dnn.problem,
+          "; install libdnnl2 or unset PADDLE_BLAS");
+  // Its own threads would fight the pool's for the cores. The setting is this thread's; others may
+  // want it back.
+  const int threads = dnn.max_threads != nullptr ? dnn.max_threads() : 1;
+  if (threads != 1) dnn.set_threads(1);
+  const int status = dnn.sgemm(p.trans_a ? 'T' : 'N', p.trans_b ? 'T' : 'N', p.m, p.n, p.k, p.alpha,
+                               p.a, p.lda, p.b, p.ldb, p.beta, p.c, p.ldc);
+  if (threads != 1) dnn.set_threads(threads);
+  require(status == 0, Error::Kind::config, "oneDNN refused a product of ", p.m, "x", p.k, " by ",
+          p.k, "x", p.n, " (status ", status, "); set PADDLE_BLAS=own");
+}
+
+template <class T>
+void one_part(Blas blas, const Product<T>& p) {
+  if (blas == Blas::own) return gemm_packed(p);
+  if constexpr (sizeof(T) == sizeof(float)) {
+    if (blas == Blas::onednn) return with_onednn(p);
+  }
+  with_openblas(p);
+}
+
+template <class T>
+Product<T> row_part(const Product<T>& p, int64_t begin, int64_t end) {
+  Product<T> part = p;
+  part.m = end - begin;
+  part.a += p.trans_a ? begin : begin * p.lda;
+  part.c += begin * p.ldc;
+  return part;
+}
+
+template <class T>
+Product<T> column_part(const Product<T>& p, int64_t begin, int64_t end) {
+  Product<T> part = p;
+  part.n = end - begin;
+  part.b += p.trans_b ? begin * p.ldb : begin;
+  part.c += begin;
+  return part;
+}
+
+// Parts are whole tiles of this size, and no smaller than what pays for waking a thread.
+constexpr int64_t tile = 48;
+constexpr int64_t min_part = int64_t{1} << 20;  // multiply-adds
+
+template <class T>
+void split(Blas blas, ThreadPool& pool, const Product<T>& p) {
+  const bool by_rows = p.m >= p.n;
+  const int64_t size = by_rows ? p.m : p.n, across = (by_rows ? p.n : p.m) * p.k;
+  const int64_t tiles = (size + tile - 1) / tile;
+  const int64_t grain = std::max<int64_t>(1, min_part / std::max<int64_t>(1, across * tile));
+  pool.parallel_for(tiles, grain, [&](int64_t begin, int64_t end) {
+    begin *= tile;
+    end = std::min(end * tile, size);
+    one_part(blas, by_rows ? row_part(p, begin, end) : column_part(p, begin, end));
+  });
+}
+
+template <class T>
+void any_gemm(ThreadPool& pool, const Product<T>& p) {
+  if (p.m <= 0 || p.n <= 0) return;
+  if (p.k <= 0 || p.alpha == 0) return scale_result(p);
+  if (is_vector_product(p)) return gemm_vector(pool, p);
+  const int64_t work = p.m * p.n * p.k;
+  if (work <= 64) return gemm_plain(p);
+  if (work <= 4096) return gemm_packed(p);  // a library's door is wider, but farther away
+  split(default_blas(), pool, p);
+}
+
+}  // namespace
+
+Blas default_blas() {
+  static const Blas blas = chosen_blas();
+  return blas;
+}
+
+void gemm_with(Blas blas, ThreadPool& pool, const Product<float>& p) { split(blas, pool, p); }
+void gemm_with(Blas blas, ThreadPool& pool, const Product<double>& p) { split(blas, pool, p); }
+
+void gemm(ThreadPool& pool, bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k,
+          float alpha, const float* a, int64_t lda, const float* b, int64_t ldb, float beta,
+          float* c, int64_t ldc) {
+  any_gemm(pool, Product<float>{trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc});
+}
+
+void gemm(ThreadPool& pool, bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k,
+          double alpha, const double* a, int64_t lda, const double* b, int64_t ldb, double beta,
+          double* c, int64_t ldc) {
+  any_gemm(pool, Product<double>{trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc});
+}
+
+std::string gemm_kernel() {
+  switch (default_blas()) {
+    case Blas::openblas: return "OpenBLAS " + openblas_core();
+    case Blas::onednn: return "oneDNN " + onednn().isa;
+    case Blas::own: break;
+  }
+  return text("own ", packed_isa());
+}
+
+std::string openblas_core() { return openblas().core; }
+
+}  // namespace paddle

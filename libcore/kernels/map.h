@@ -1,0 +1,51 @@
+// One functor over whole arrays: vectorised for the CPU at hand and split over the pool.
+#pragma once
+
+#include <cstdint>
+
+#include "base/thread_pool.h"
+#include "kernels/simd.h"
+
+namespace paddle {
+
+// Below this many elements a second thread costs more than it saves.
+inline constexpr int64_t map_grain = 16384;
+
+namespace detail {
+
+template <class F, class Out, class... In>
+PS_CLONES void map_range(int64_t begin, int64_t end, const F& given, Out* out, const In*... in) {
+  const F f = given;  // a copy cannot alias `out`, so its members stay in registers
+  PS_IVDEP
+  for (int64_t i = begin; i < end; ++i) out[i] = f(in[i]...);
+}
+
+template <class F, class... T>
+PS_CLONES void update_range(int64_t begin, int64_t end, const F& given, T*... arrays) {
+  const F f = given;
+  PS_IVDEP
+  for (int64_t i = begin; i < end; ++i) f(arrays[i]...);
+}
+
+}  // namespace detail
+
+// out[i] = f(in0[i], in1[i], ...). `out` may be one of the inputs, but arrays must not overlap
+// otherwise. The functor must depend on its arguments alone: iterations run in any order.
+template <class F, class Out, class... In>
+void map(ThreadPool& pool, int64_t n, const F& f, Out* out, const In*... in) {
+  pool.parallel_for(n, map_grain, [&](int64_t begin, int64_t end) {
+    detail::map_range(begin, end, f, out, in...);
+  });
+}
+
+// f(a[i], b[i], ...) for each i, where f takes references and writes what it likes: several
+// outputs, or parameters and their moments in place. An array given as `const T*` is passed by
+// const reference.
+template <class F, class... T>
+void update(ThreadPool& pool, int64_t n, const F& f, T*... arrays) {
+  pool.parallel_for(n, map_grain, [&](int64_t begin, int64_t end) {
+    detail::update_range(begin, end, f, arrays...);
+  });
+}
+
+}  // namespace paddle

@@ -1,0 +1,36 @@
+// How one loop becomes code for several instruction sets, and one functor code for CPU and GPU.
+#pragma once
+
+// A function marked PS_CLONES is compiled once per instruction set; the loader picks the best
+// version the CPU has. Sanitizers cannot run that early, clang and nvcc do not know it on
+// templates: they get the plain version.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__) && \
+    !defined(PS_ONE_ISA)
+#define PS_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define PS_CLONES
+#endif
+
+#if defined(__CUDACC__)
+#define PS_HD __host__ __device__
+#else
+#define PS_HD
+#endif
+
+// A function that must melt into its cloned caller: called from outside it would be the plain
+// version.
+#if defined(__GNUC__)
+#define PS_INLINE inline __attribute__((always_inline))
+#else
+#define PS_INLINE inline
+#endif
+
+// "Iterations do not depend on each other", which holds for in-place loops too; without it the
+// compiler tests for overlap and leaves the fast version whenever an output is also an input.
+#if defined(__GNUC__) && !defined(__clang__)
+#define PS_IVDEP _Pragma("GCC ivdep")
+#elif defined(__clang__)
+#define PS_IVDEP _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define PS_IVDEP
+#endif

@@ -1,0 +1,43 @@
+#include "ops/common.h"
+
+namespace paddle {
+
+void infer_same(Infer& i) { i.out_like("Out", "X"); }
+
+void infer_nothing(Infer&) {}
+
+void infer_grad_same(Infer& i) {
+  for (const auto& [slot, names] : i.op().out) {
+    const std::string base = slot.substr(0, slot.find('@'));
+    const bool direct = i.has(base);
+    for (int k = 0; k < static_cast<int>(names.size()); ++k) {
+      const Meta& like = direct ? i.in(base, k) : i.in("Out@GRAD");
+      i.out(slot, like.shape, like.dtype, k);
+      i.out_meta(slot, k).lod = like.lod;
+      i.out_meta(slot, k).lod_level = like.lod_level;
+    }
+  }
+}
+
+void infer_update(Infer& i) {
+  for (const auto& [slot, names] : i.op().out) {
+    const std::string base = slot.substr(0, slot.size() - 3);  // "ParamOut" -> "Param"
+    i.out_like(slot, base);
+  }
+}
+
+DType dtype_attr(const Attrs& attrs, std::string_view name) {
+  const auto number = attrs.get<int32_t>(name);
+  const auto t = static_cast<DType>(number);
+  require(number >= 0 && number <= 255 && size_of(t) > 0, Error::Kind::config, "the attribute '",
+          name, "' is no data type: ", number);
+  return t;
+}
+
+int resolve_axis(const Infer& i, int axis, int rank) {
+  i.check(axis >= -rank && axis < rank, "axis ", axis, " is outside of a tensor of ", rank,
+          " dimensions");
+  return axis < 0 ? axis + rank : axis;
+}
+
+}  // namespace paddle
