@@ -138,7 +138,8 @@ class CsvFormat : public LineFormat {
       const uint64_t h = hash_text(cell) ^ mix64(column);
       return to.add(f, static_cast<int64_t>(mix64(h) % static_cast<uint64_t>(field.hash)));
     }
-    if (cell.empty() && !spec_.missing) at.fail("a number" + where(), "nothing", "set missing");
+    if (cell.empty() && !spec_.missing)
+      at.fail("a number" + where(), "nothing", "complete the row or set missing");
     if (field.dtype == DType::f32) {
       float value = static_cast<float>(spec_.missing.value_or(0));
       if (!cell.empty() && !parse_float(cell, value))
@@ -171,8 +172,8 @@ void check(const ReaderSpec& spec) {
   for (const CsvField& field : spec.csv_fields) {
     require(field.dtype == DType::f32 || field.dtype == DType::i64, config, "csv: field ",
             field.name, " is ", name_of(field.dtype), ", expected float32 or int64");
-    require(field.hash == 0 || field.dtype == DType::i64, config, "csv: field ", field.name,
-            " is hashed, so its type must be int64");
+    require(field.hash == 0 || (field.hash > 0 && field.dtype == DType::i64), config, "csv: field ",
+            field.name, " is hashed, so its type must be int64 and hash positive");
     require(!field.columns.empty(), config, "csv: field ", field.name, " names no columns");
   }
 }

@@ -12,13 +12,12 @@
 
 namespace paddle {
 
-// One field of a record. A batch holds it as [samples, shape…], or, with lod_level 1, as [total, 1]
+// One field of a record. A batch holds it as [samples, shape], or, with lod_level 1, as [total, 1]
 // with offsets.
 struct FieldSpec {
   std::string name;
   DType dtype = DType::f32;
-  Shape shape{
-      1};  // of one sample, without the batch; of one element of a sequence where lod_level is 1
+  Shape shape{1};  // of one sample, without the batch; with lod_level 1, of one of its elements
   int lod_level = 0;
   int64_t bound = -1;  // ids and classes lie in [0, bound); -1 says nothing
 };
@@ -57,27 +56,26 @@ class Reader {
 };
 
 // How int64 or float32 labels come out of the numbers of a LibSVM file.
-enum class Labels {
+enum class SvmLabels {
   signs,    // -1 or 0 -> 0, +1 -> 1, int64
   classes,  // 0 … classes - 1, int64
   numbers,  // as they stand, float32
 };
 
-// A field of a CSV file: its columns, by number from 0 ("4"), range ("1-13") or, with a header, by
-// name.
+// A field of a CSV file: its columns by number from 0 ("4"), by range ("1-13") or, with a header,
+// by name.
 struct CsvField {
   std::string name;
   DType dtype = DType::f32;  // float32 or int64
   std::vector<std::string> columns;
-  int64_t hash =
-      0;  // > 0: any text, hashed together with its column number into [0, hash); needs int64
-  int64_t bound = -1;
+  int64_t hash = 0;    // > 0: any text, hashed with its column number into [0, hash); needs int64
+  int64_t bound = -1;  // as in FieldSpec, and checked
 };
 
 struct ReaderSpec {
   std::string format;  // "uci_housing", "mnist", "ngram", "libsvm", "csv", "multislot"
-  std::vector<std::string>
-      files;          // none: the known set of that format, searched for and else generated
+  // None: the known set of that format, searched for and else generated.
+  std::vector<std::string> files;
   bool test = false;  // the test part of a known set
   int64_t batch_size = 1;
   bool shuffle = false;
@@ -105,8 +103,8 @@ struct ReaderSpec {
 
   int64_t dimension = 0;   // libsvm: ids must be below; 0 means any
   int64_t index_base = 1;  // libsvm: the index in the file that becomes id 0
-  Labels labels = Labels::signs;
-  int64_t classes = 0;  // libsvm: for Labels::classes
+  SvmLabels labels = SvmLabels::signs;
+  int64_t classes = 0;  // libsvm: for SvmLabels::classes
 
   // csv: none means "x" (all columns but the last) and "y" (the last), float32.
   std::vector<CsvField> csv_fields;
@@ -118,8 +116,8 @@ struct ReaderSpec {
 };
 
 // Throws Error(config) for a spec that makes no sense, Error(io) for a file that cannot be read,
-// Error(data) with file:line for what is wrong inside one. Files are read whole,
-// unless a window is set: then next() meets the bad lines.
+// Error(data) with file:line for what is wrong inside one. Files are read whole, unless a
+// window is set: then next() meets the bad lines.
 std::unique_ptr<Reader> open_reader(const ReaderSpec& spec);
 
 // Reads ahead: one thread keeps up to `depth` batches ready. position() is that of what was
