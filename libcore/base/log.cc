@@ -1,0 +1,184 @@
+#include "base/log.h"
+
+#include <pwd.h>
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/base_sink.h>
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <ctime>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "base/descriptor.h"
+#include "base/file.h"
+#include "base/terminal.h"
+
+namespace paddle {
+namespace {
+
+using spdlog::level::level_enum;
+
+// spdlog calls its highest level C; readers of such logs know F.
+class Letter : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm&,
+              spdlog::memory_buf_t& out) override {
+    out.push_back("DDIWEFX"[message.level]);
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override {
+    return std::make_unique<Letter>();
+  }
+};
+
+std::unique_ptr<spdlog::formatter> line_formatter() {
+  auto formatter = std::make_unique<spdlog::pattern_formatter>();
+  formatter->add_flag<Letter>('*').set_pattern("%*%m%d %H:%M:%S.%f %5t %s:%#] %v");
+  return formatter;
+}
+
+class TerminalSink : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit TerminalSink(std::shared_ptr<Terminal> terminal) : terminal_(std::move(terminal)) {}
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    terminal_->put_line(std::string_view(line.data(), line.size()));
+  }
+  void flush_() override {}  // every line is written at once
+
+ private:
+  std::shared_ptr<Terminal> terminal_;
+};
+
+struct Log {
+  std::shared_ptr<Terminal> terminal;  // shared with the sink and the handler of failed writes
+  std::shared_ptr<spdlog::sinks::sink> file;
+  std::shared_ptr<spdlog::logger> logger;
+  std::string path;
+  int verbosity = 0;
+};
+
+Log make_log(const LogOptions& options, const std::string& path) {
+  Log log;
+  log.terminal = std::make_shared<Terminal>(options.descriptor);
+  const auto sink = std::make_shared<TerminalSink>(log.terminal);
+  sink->set_formatter(line_formatter());
+  sink->set_level(options.to_stderr ? level_enum::info : level_enum::err);
+  std::vector<spdlog::sink_ptr> sinks{sink};
+  if (!path.empty()) {
+    log.file = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path);
+    log.file->set_formatter(line_formatter());
+    sinks.push_back(log.file);
+  }
+  log.logger = std::make_shared<spdlog::logger>(options.program, sinks.begin(), sinks.end());
+  log.logger->set_level(static_cast<level_enum>(level_enum::info + std::max(0, options.min_level)));
+  log.logger->flush_on(level_enum::info);
+  // A full disk must not end the training: say so once, where somebody may read it.
+  log.logger->set_error_handler(
+      [terminal = log.terminal,
+       said = std::make_shared<std::atomic<bool>>()](const std::string& why) {
+        if (!said->exchange(true))
+          terminal->put_line("the log file cannot be written: " + why + "\n");
+      });
+  log.path = path;
+  log.verbosity = options.verbosity;
+  return log;
+}
+
+Log& the_log() {  // a process has one stderr, and so one log
+  static Log log = make_log({}, "");
+  return log;
+}
+
+std::string file_name(const std::string& program) {
+  char host[256] = "localhost";
+  ::gethostname(host, sizeof host - 1);
+  const passwd* user = ::getpwuid(::getuid());
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  ::localtime_r(&now, &parts);
+  char date[32];
+  std::strftime(date, sizeof date, "%Y%m%d-%H%M%S", &parts);
+  return program + "." + host + "." + (user != nullptr ? user->pw_name : "unknown") + ".log.INFO." +
+         date + "." + std::to_string(::getpid());
+}
+
+// The link is made aside and renamed, so that a reader always finds one.
+void point_link(const std::string& directory, const std::string& program, const std::string& file) {
+  const std::string link = directory + "/" + program + ".INFO", aside = link + unique_suffix();
+  if (::symlink(file.c_str(), aside.c_str()) != 0) throw io_error("make the link", link, errno);
+  if (::rename(aside.c_str(), link.c_str()) != 0) {
+    const int code = errno;
+    ::unlink(aside.c_str());
+    throw io_error("make the link", link, code);
+  }
+}
+
+spdlog::source_loc location(Where where) {
+  return {where.file_name(), static_cast<int>(where.line()), where.function_name()};
+}
+
+void write_line(level_enum level, const std::string& message, Where where) {
+  the_log().logger->log(location(where), level, spdlog::string_view_t(message));
+}
+
+}  // namespace
+
+void start_log(const LogOptions& options) {
+  std::string path;
+  if (!options.log_dir.empty()) {
+    make_directories(options.log_dir);
+    const std::string name = file_name(options.program);
+    path = options.log_dir + "/" + name;
+    write_file_atomically(path,
+                          "Log line format: [IWEF]mmdd hh:mm:ss.uuuuuu threadid file:line] msg\n");
+    point_link(options.log_dir, options.program, name);
+  }
+  show_status("");
+  try {
+    the_log() = make_log(options, path);
+  } catch (const spdlog::spdlog_ex& e) {
+    throw Error(Error::Kind::io, "cannot open the log file '", path, "': ", e.what(),
+                "; choose another --log_dir");
+  }
+}
+
+std::string log_file() { return the_log().path; }
+
+void log_info(const std::string& m, Where where) { write_line(level_enum::info, m, where); }
+void log_warn(const std::string& m, Where where) { write_line(level_enum::warn, m, where); }
+void log_error(const std::string& m, Where where) { write_line(level_enum::err, m, where); }
+void log_fatal(const std::string& m, Where where) { write_line(level_enum::critical, m, where); }
+
+void log_detail(int level, const std::string& message, Where where) {
+  if (level <= the_log().verbosity) log_info(message, where);
+}
+
+int log_verbosity() { return the_log().verbosity; }
+
+void log_last_words(const std::string& message, Where where) {
+  Log& log = the_log();
+  log.terminal->set_status("");
+  log.terminal->put_line(message + "\n");
+  if (!log.file) return;
+  try {
+    log.file->log({location(where), log.logger->name(), level_enum::critical, message});
+    log.file->flush();
+  } catch (const spdlog::spdlog_ex&) {  // the terminal has the sentence
+  }
+}
+
+bool log_on_terminal() { return the_log().terminal->present(); }
+int log_columns() { return the_log().terminal->columns(); }
+void show_status(const std::string& line) { the_log().terminal->set_status(line); }
+void show_dot() { the_log().terminal->dot(); }
+
+}  // namespace paddle

@@ -1,0 +1,53 @@
+// The log of the process: lines like `I1116 09:10:17.123121    50 file.cc:155] message` on stderr
+// and in a file. It owns the terminal's last line too, so that log lines and a progress line never
+// overwrite each other. Every function may be called from any thread, start_log() only while no
+// other thread logs. Nothing here throws but start_log().
+#pragma once
+
+#include <source_location>
+#include <string>
+
+namespace paddle {
+
+struct LogOptions {
+  std::string program = "paddle";  // names the file
+  std::string log_dir;             // "" = no file
+  bool to_stderr = true;           // false: only errors go there
+  int min_level = 0;               // 0 information, 1 warnings, 2 errors, 3 fatal errors and more
+  int verbosity = 0;               // log_detail() speaks up to this level
+  int descriptor = 2;              // what to take for stderr
+};
+
+// Until it is called, everything goes to stderr. With a log_dir it makes the file
+// `<program>.<host>.<user>.log.INFO.<date-time>.<pid>` there and points the link `<program>.INFO`
+// to it; throws Error(io) where that cannot be done.
+void start_log(const LogOptions& options);
+
+// The file start_log() made, or "".
+std::string log_file();
+
+using Where = std::source_location;
+void log_info(const std::string& message, Where where = Where::current());
+void log_warn(const std::string& message, Where where = Where::current());
+void log_error(const std::string& message, Where where = Where::current());
+// Says that the process is about to end; does not end it.
+void log_fatal(const std::string& message, Where where = Where::current());
+// For those who look into it; ask log_verbosity() first where making the message costs something.
+void log_detail(int level, const std::string& message, Where where = Where::current());
+int log_verbosity();
+
+// The reason the process ends, as its user shall read it: bare on stderr, as a fatal line in the
+// file.
+void log_last_words(const std::string& message, Where where = Where::current());
+
+// Whether there is a terminal to draw on, and its columns (80 where it does not tell).
+bool log_on_terminal();
+int log_columns();
+// Shows `line` (UTF-8, not wider than the terminal) below everything logged, in place of the one
+// shown before;
+// "" takes it away. Does nothing where there is no terminal.
+void show_status(const std::string& line);
+// A dot for a batch, outside a status line; the next log line starts on a line of its own.
+void show_dot();
+
+}  // namespace paddle

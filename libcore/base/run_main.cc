@@ -1,0 +1,89 @@
+#include "base/run_main.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <new>
+
+#include "base/error.h"
+#include "base/log.h"
+
+namespace paddle {
+namespace {
+
+std::atomic<int> asked_to_stop = 0;  // global, as a signal handler can reach nothing else
+static_assert(std::atomic<int>::is_always_lock_free);
+
+extern "C" void ask_to_stop(int signal) {
+  const int before = asked_to_stop.exchange(signal);
+  if (before != 0) {
+    ::signal(signal, SIG_DFL);
+    ::raise(signal);
+    return;
+  }
+  constexpr char note[] = "\nstopping in good order; once more ends at once\n";
+  if (::write(2, note, sizeof note - 1) < 0) return;  // nobody listens
+}
+
+class Signals {
+ public:
+  Signals() {
+    struct sigaction action {};
+    action.sa_handler = ask_to_stop;
+    action.sa_flags = SA_RESTART;
+    asked_to_stop = 0;
+    ::sigaction(SIGINT, &action, &interrupt_);
+    ::sigaction(SIGTERM, &action, &terminate_);
+    struct sigaction ignore {};
+    ignore.sa_handler = SIG_IGN;
+    ::sigaction(SIGPIPE, &ignore,
+                &pipe_);  // a reader that has gone is an error of the write, with a sentence
+  }
+  ~Signals() {
+    ::sigaction(SIGINT, &interrupt_, nullptr);
+    ::sigaction(SIGTERM, &terminate_, nullptr);
+    ::sigaction(SIGPIPE, &pipe_, nullptr);
+  }
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
+
+ private:
+  struct sigaction interrupt_ {
+  }, terminate_{}, pipe_{};
+};
+
+int run_body(const std::string& name, const std::function<int()>& body) {
+  const auto end = [&](int code, const std::string& sentence) {
+    log_last_words(name + ": " + sentence);
+    return code;
+  };
+  try {
+    return body();
+  } catch (const Error& e) {
+    return end(exit_code(e.kind()), e.what());
+  } catch (const std::bad_alloc&) {
+    return end(exit_code(Error::Kind::io),
+               "out of memory; use a smaller batch or fewer processes on this machine");
+  } catch (const std::exception& e) {
+    return end(1, text("unexpected error: ", e.what(),
+                       "; this is a fault of the program, please report it"));
+  } catch (...) {
+    return end(
+        1, "unexpected error of an unknown kind; this is a fault of the program, please report it");
+  }
+}
+
+}  // namespace
+
+int run_main(const std::string& name, const std::function<int()>& body) {
+  const Signals signals;
+  const int code = run_body(name, body);
+  const int signal = stop_signal();
+  show_status("");
+  return signal != 0 ? 128 + signal : code;
+}
+
+int stop_signal() { return asked_to_stop.load(std::memory_order_relaxed); }
+
+}  // namespace paddle

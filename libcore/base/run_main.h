@@ -1,0 +1,19 @@
+// What every program's main() does around its work: errors become one sentence and a documented
+// exit code (docs/exit-codes.md), signals a request to stop in good order.
+#pragma once
+
+#include <functional>
+#include <string>
+
+namespace paddle {
+
+// Runs `body` and returns the exit code of the process. `name` starts the sentence: "paddle train:
+// cannot open ...". The first SIGINT or SIGTERM asks to stop (see stop_signal()); a second one ends
+// the process at once. After a signal the code is 128 + its number, whatever `body` returned or
+// threw.
+int run_main(const std::string& name, const std::function<int()>& body);
+
+// 0, or the signal that asked the process to stop. Loops look at it between two batches and return.
+int stop_signal();
+
+}  // namespace paddle

@@ -1,0 +1,69 @@
+#include "options/tables.h"
+
+namespace paddle {
+
+OptionTable common_options() {
+  using enum OptionType;
+  const std::string log = "Log", general = "General";
+  return {
+      {"workspace", text, ".",
+       "Directory under which log/ and relative output directories are made", log},
+      {.name = "log_dir",
+       .default_value = "",
+       .help = "Directory of the log files; \"\" is log/ in the workspace",
+       .group = log,
+       .environment = {"GLOG_log_dir"}},
+      {.name = "logtostderr",
+       .type = flag,
+       .default_value = "true",
+       .help = "Log to stderr besides the file; without it only errors go there",
+       .group = log,
+       .environment = {"GLOG_logtostderr"}},
+      {.name = "minloglevel",
+       .type = integer,
+       .default_value = "0",
+       .help = "Least that is logged: 0 information, 1 warnings, 2 errors, 3 fatal errors",
+       .group = log,
+       .check = between(0, 3),
+       .environment = {"GLOG_minloglevel"}},
+      {.name = "v",
+       .type = integer,
+       .default_value = "0",
+       .help = "Detail of the log: 0 usual, higher numbers say more",
+       .group = log,
+       .check = between(0, 100),
+       .environment = {"GLOG_v"}},
+      {.name = "print_config",
+       .type = flag,
+       .default_value = "false",
+       .help = "Print every option with its value and where that came from, and end",
+       .group = general,
+       .in_job_file = false},
+      {.name = "help",
+       .type = flag,
+       .default_value = "false",
+       .help = "Print this table and end",
+       .group = general,
+       .aliases = {"h", "helpfull"},
+       .in_job_file = false},
+      {.name = "version",
+       .type = flag,
+       .default_value = "false",
+       .help = "Print the version and how it was compiled, and end",
+       .group = general,
+       .in_job_file = false},
+  };
+}
+
+LogOptions log_options(const Options& options, const std::string& program) {
+  LogOptions log;
+  log.program = program;
+  log.log_dir = options.text("log_dir");
+  if (log.log_dir.empty()) log.log_dir = options.text("workspace") + "/log";
+  log.to_stderr = options.flag("logtostderr");
+  log.min_level = static_cast<int>(options.integer("minloglevel"));
+  log.verbosity = static_cast<int>(options.integer("v"));
+  return log;
+}
+
+}  // namespace paddle

@@ -1,0 +1,89 @@
+#include "options/option.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/suggest.h"
+
+namespace paddle {
+namespace {
+
+template <class Number>
+bool is_whole(const std::string& value) {
+  Number number{};
+  const char* end = value.data() + value.size();
+  const auto [stopped, failure] = std::from_chars(value.data(), end, number);
+  return failure == std::errc() && stopped == end && std::isfinite(static_cast<double>(number));
+}
+
+std::string type_problem(OptionType type, const std::string& value) {
+  switch (type) {
+    case OptionType::flag: return parse_flag(value).ok ? "" : "must be true or false";
+    case OptionType::integer:
+      return is_whole<int64_t>(value) ? "" : "must be a whole number of at most 64 bits";
+    case OptionType::real: return is_whole<double>(value) ? "" : "must be a finite number";
+    case OptionType::text:
+      return value.find('\0') == std::string::npos ? "" : "must not contain a zero byte";
+  }
+  return "";
+}
+
+// Short and printable, whatever it is.
+std::string shown(const std::string& value) {
+  std::string out = value.size() > 80 ? value.substr(0, 77) + "..." : value;
+  for (char& c : out)
+    if (std::iscntrl(static_cast<unsigned char>(c)) != 0) c = '?';
+  return out;
+}
+
+}  // namespace
+
+OptionCheck at_least(double low) {
+  return [low](const std::string& value) {
+    return std::stod(value) >= low ? "" : text("must be at least ", low);
+  };
+}
+
+OptionCheck above(double low) {
+  return [low](const std::string& value) {
+    return std::stod(value) > low ? "" : text("must be greater than ", low);
+  };
+}
+
+OptionCheck between(double low, double high) {
+  return [low, high](const std::string& value) {
+    const double number = std::stod(value);
+    return number >= low && number <= high ? "" : text("must be from ", low, " to ", high);
+  };
+}
+
+OptionCheck one_of(std::vector<std::string> words) {
+  return [words = std::move(words)](const std::string& value) -> std::string {
+    if (std::find(words.begin(), words.end(), value) != words.end()) return "";
+    std::string list;
+    for (size_t i = 0; i < words.size(); ++i)
+      list += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
+    return "must be " + list + did_you_mean(value, words);
+  };
+}
+
+ParsedFlag parse_flag(const std::string& word) {
+  std::string lower = word;
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (const char* yes : {"true", "1", "yes", "t", "y"})
+    if (lower == yes) return {true, true};
+  for (const char* no : {"false", "0", "no", "f", "n"})
+    if (lower == no) return {true, false};
+  return {};
+}
+
+std::string problem_with(const Option& option, const std::string& value) {
+  std::string problem = type_problem(option.type, value);
+  if (problem.empty() && option.check) problem = option.check(value);
+  return problem.empty() ? "" : problem + ", not '" + shown(value) + "'";
+}
+
+}  // namespace paddle

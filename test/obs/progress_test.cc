@@ -1,0 +1,116 @@
+#include "obs/progress.h"
+
+#include <catch2/catch.hpp>
+
+#include "base/log.h"
+#include "support/pseudo_terminal.h"
+
+using namespace paddle;
+using Catch::Contains;
+
+namespace {
+
+ProgressNow at(int64_t pass, int64_t batch, int64_t samples) {
+  return {.pass = pass,
+          .passes = 10,
+          .batch = batch,
+          .batches = 100,
+          .samples = samples,
+          .cost = 0.25,
+          .evaluators = "error=0.02"};
+}
+
+// Sends the log to `descriptor` for the life of a test.
+struct LogTo {
+  explicit LogTo(int descriptor) { start_log({.descriptor = descriptor}); }
+  ~LogTo() { start_log({}); }
+};
+
+}  // namespace
+
+TEST_CASE("progress line", "[obs]") {
+  SECTION("tells all it knows") {
+    CHECK(progress_line(at(2, 40, 0), 12345.6, 62, 100) ==
+          "pass 3/10  batch 40/100  cost 0.25  error=0.02  12.3k samples/s  1:02 left");
+    ProgressNow start;
+    start.batch = 7;
+    CHECK(progress_line(start, -1, -1, 100) == "pass 1  batch 7  cost 0");
+    CHECK_THAT(progress_line(at(10, 100, 0), 0, 0, 100), Contains("pass 10/10"));
+  }
+  SECTION("leaves out the least important where the terminal is narrow") {
+    for (int columns = 0; columns < 100; ++columns)
+      CHECK(progress_line(at(2, 40, 0), 500, 62, columns).size() <=
+            static_cast<size_t>(std::max(columns - 1, 0)));
+    CHECK(progress_line(at(2, 40, 0), 500, 62, 40) == "pass 3/10  cost 0.25  1:02 left");
+    CHECK(progress_line(at(2, 40, 0), 500, 62, 5) == "pass");
+  }
+  SECTION("says durations as people do") {
+    CHECK(duration_text(0.2) == "1 s");
+    CHECK(duration_text(59) == "59 s");
+    CHECK(duration_text(3599) == "59:59");
+    CHECK(duration_text(3 * 3600 + 65) == "3:01:05");
+    CHECK(duration_text(1e6) == "11 days");
+    CHECK(duration_text(1e300).size() < 20);
+  }
+}
+
+TEST_CASE("progress", "[obs]") {
+  double time = 100;
+  const auto clock = [&] { return time; };
+
+  SECTION("is drawn, redrawn and taken away on a terminal") {
+    PseudoTerminal terminal(100);
+    const LogTo log(terminal.device());
+    {
+      Progress progress(clock);
+      REQUIRE(progress.active());
+      REQUIRE(progress.due());
+      progress.draw(at(0, 0, 0));
+      CHECK(terminal.read() == "\r\x1b[Kpass 1/10  batch 0/100  cost 0.25  error=0.02");
+      time += 1;
+      progress.draw(at(0, 10, 2000));
+      // 10 batches a second, 990 to go
+      CHECK(terminal.read() ==
+            "\r\x1b[Kpass 1/10  batch 10/100  cost 0.25  error=0.02  2000 samples/s  1:39 left");
+      terminal.resize(40);
+      progress.draw(at(0, 20, 4000));
+      CHECK(terminal.read() == "\r\x1b[Kpass 1/10  cost 0.25  49 s left");
+    }
+    CHECK(terminal.read() == "\r\x1b[K");
+  }
+  SECTION("is at most drawn ten times a second, however fast the steps are") {
+    PseudoTerminal terminal;
+    const LogTo log(terminal.device());
+    Progress progress(clock);
+    const double step = GENERATE(1e-6, 1e-3, 0.03, 0.5);
+    int drawn = 0, steps = 0;
+    for (; time < 103; time += step, ++steps)
+      if (progress.due()) {
+        ++drawn;
+        progress.draw(at(0, steps % 100, steps));
+      }
+    CHECK(drawn <= 31);
+    CHECK(drawn >= std::min(steps - 2, 20));
+  }
+  SECTION("log lines and the line do not overwrite each other") {
+    PseudoTerminal terminal;
+    const LogTo log(terminal.device());
+    Progress progress(clock);
+    progress.draw(at(0, 1, 1));
+    terminal.read();
+    log_info("Batch=1");
+    show_dot();  // no dots into the line
+    const std::string line = "pass 1/10  batch 1/100  cost 0.25  error=0.02";
+    CHECK_THAT(terminal.read(), Catch::Matches("\\r\\x1b\\[KI[^\\r]*\\] Batch=1\\r\\n" + line));
+  }
+  SECTION("nothing goes into a pipe") {
+    Pipe pipe;
+    const LogTo log(pipe.device());
+    Progress progress(clock);
+    CHECK_FALSE(progress.active());
+    CHECK_FALSE(progress.due());
+    progress.draw(at(0, 1, 1));
+    progress.clear();
+    CHECK(pipe.read().empty());
+  }
+}
