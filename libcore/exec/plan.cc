@@ -51,6 +51,7 @@ Plan::Plan(const Program& program, int32_t block, Scope& scope, const Names& fee
   }
   feed_lods_.assign(feeds.size(), nullptr);
   feed_lod_sizes_.resize(feeds.size());
+  feed_values_.resize(feeds.size());
   fed_.assign(feeds.size(), false);
   add_ops(program, b, feeds, fetches, options.fuse);
   for (const std::string& f : fetches) {
@@ -140,12 +141,18 @@ void Plan::feed(size_t i, const Tensor& tensor) {
     if (v.declared.lod_level > 0 && tensor.lod().empty())
       refuse("it is a sequence (lod_level ", v.declared.lod_level, "), and the tensor has no LoD");
     check_lod(tensor.lod(), tensor.shape().rank() > 0 ? tensor.shape()[0] : 0);
-    if (lod_sizes(tensor.lod()) != feed_lod_sizes_[i]) laid_out_ = false;
+    if (lod_changed(i, tensor.lod())) laid_out_ = false;
     feed_lods_[i] = &tensor.lod();
   } else {
     if (feed_lods_[i] != nullptr) laid_out_ = false;
     feed_lods_[i] = nullptr;
   }
+}
+
+// Most shape rules ask only how many sequences there are; some read the offsets themselves.
+bool Plan::lod_changed(size_t feed, const Lod& lod) const {
+  if (lods_.empty()) return lod_sizes(lod) != feed_lod_sizes_[feed];
+  return lod != feed_values_[feed];
 }
 
 bool Plan::scope_moved() const {

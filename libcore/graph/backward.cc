@@ -112,7 +112,10 @@ class Backward {
     Slots outs;
     for (const auto& [slot, names] : g.out) {
       Names renamed;
-      for (const std::string& n : names) renamed.push_back(n == empty_name ? n : part_name(n));
+      for (const std::string& n : names) {
+        const std::string part = n == empty_name ? n : part_name(n, outs, renamed);
+        renamed.push_back(part);
+      }
       outs.set(slot, std::move(renamed));
     }
     g.out = std::move(outs);
@@ -126,8 +129,9 @@ class Backward {
     block_.append(std::move(g));
   }
 
-  // The first part of a gradient keeps its plain name until a second one comes.
-  std::string part_name(const std::string& gradient) {
+  // The first part of a gradient keeps its plain name until a second one comes. Both may be outputs
+  // of one op (x * x), whose names so far are in `outs` and `names`.
+  std::string part_name(const std::string& gradient, Slots& outs, Names& names) {
     const std::string name = gradient.substr(0, gradient.size() - grad_suffix.size());
     Names& parts = contributions_[name];
     if (parts.empty()) {
@@ -137,6 +141,8 @@ class Backward {
     if (parts.size() == 1 && parts[0] == gradient) {
       const std::string first = gradient + "@RENAME@0";
       rename_written(gradient, first);
+      outs.rename(gradient, first);
+      std::replace(names.begin(), names.end(), gradient, first);
       parts[0] = first;
     }
     parts.push_back(gradient + "@RENAME@" + std::to_string(parts.size()));
@@ -144,7 +150,9 @@ class Backward {
   }
 
   void rename_written(const std::string& from, const std::string& to) {
-    Var copy = block_.var(from);
+    const Var* written = block_.find(from);
+    if (written == nullptr) return;  // by an op that is not in the block yet
+    Var copy = *written;
     copy.name = to;
     block_.create(std::move(copy));
     for (size_t i = ops_before_; i < block_.ops().size(); ++i)

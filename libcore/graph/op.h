@@ -51,6 +51,7 @@ struct Op {
   Slots in, out;
   Attrs attrs;
   bool is_target = false;
+  std::string foreign;  // fields of the saved record that we only carry along
 
   int32_t role() const { return attrs.get<int32_t>(role::attr, role::forward); }
   bool operator==(const Op&) const = default;

@@ -99,6 +99,7 @@ Program::Program(const Program& other)
     : random_seed(other.random_seed),
       version(other.version),
       version_field(other.version_field),
+      foreign(other.foreign),
       current_role(other.current_role),
       current_role_var(other.current_role_var),
       name_scope(other.name_scope) {
@@ -106,6 +107,7 @@ Program::Program(const Program& other)
     blocks_.push_back(std::make_unique<Block>(*this, from->idx_, from->parent_));
     Block& to = *blocks_.back();
     to.forward_block_idx = from->forward_block_idx;
+    to.foreign = from->foreign;
     for (const auto& v : from->vars_) to.create(*v);
     for (const auto& op : from->ops_) to.ops_.push_back(std::make_unique<Op>(*op));
   }
@@ -116,6 +118,7 @@ Program::Program(Program&& other) noexcept
     : random_seed(other.random_seed),
       version(other.version),
       version_field(other.version_field),
+      foreign(std::move(other.foreign)),
       current_role(other.current_role),
       current_role_var(std::move(other.current_role_var)),
       name_scope(std::move(other.name_scope)),
@@ -130,6 +133,7 @@ Program& Program::operator=(Program&& other) noexcept {
   random_seed = other.random_seed;
   version = other.version;
   version_field = other.version_field;
+  foreign = std::move(other.foreign);
   current_role = other.current_role;
   current_role_var = std::move(other.current_role_var);
   name_scope = std::move(other.name_scope);

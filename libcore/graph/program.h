@@ -24,6 +24,7 @@ class Block {
   int32_t idx() const { return idx_; }
   int32_t parent_idx() const { return parent_; }
   int32_t forward_block_idx = -1;
+  std::string foreign;  // fields of the saved record that we only carry along
   Program& program() const { return *program_; }
 
   // This block's own variable, or null.
@@ -71,6 +72,7 @@ class Program {
   uint32_t random_seed = 0;
   int64_t version = 0;
   int version_field = 4;  // where a saved model had it: 0 (absent), 2 or 4
+  std::string foreign;    // fields of the saved model that we only carry along
 
   Block& global() const { return *blocks_[0]; }
   Block& block(int32_t idx) const;

@@ -59,8 +59,8 @@ struct Var {
   bool stop_gradient = false;
   bool need_check_feed = false;
   std::optional<ParamInfo> param;
-  std::string foreign;  // the saved type record of a kind that we only carry along (reader, tensor
-                        // array, …)
+  std::string foreign;  // the saved record, where it says more than the fields above (a reader's
+                        // parts, a type that we do not know): carried along
 
   bool operator==(const Var&) const = default;
 };

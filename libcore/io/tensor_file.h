@@ -1,0 +1,33 @@
+// Fluid's tensor files, byte for byte: what its `save` op writes and its `load` op reads. The
+// layout stands in schemas/README.md.
+#pragma once
+
+#include <ostream>
+#include <string>
+
+#include "io/binary_reader.h"
+#include "io/file_parts.h"
+#include "tensor/tensor.h"
+
+namespace paddle {
+
+// The next LoDTensor or SelectedRows of a stream. Nothing in it is believed: memory is taken only
+// after the sizes it names were found in the file. Throws Error(data) with file, offset, what was
+// expected and what was found.
+Tensor read_tensor(BinaryReader& in);
+SelectedRows read_selected_rows(BinaryReader& in);
+
+// Adds a stream to a file. The elements are borrowed: the tensor must outlive `out`.
+// Throws Error(config) for a tensor without a value.
+void add_tensor(FileParts& out, const Tensor& tensor);
+void add_selected_rows(FileParts& out, const SelectedRows& rows);
+
+// The same for any stream.
+void write_tensor(std::ostream& out, const Tensor& tensor);
+void write_selected_rows(std::ostream& out, const SelectedRows& rows);
+
+// A file that holds one tensor and nothing else.
+Tensor load_tensor(const std::string& path);
+void save_tensor(const std::string& path, const Tensor& tensor);
+
+}  // namespace paddle

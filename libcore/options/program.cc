@@ -1,0 +1,45 @@
+#include "options/program.h"
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/version.h"
+#include "options/tables.h"
+
+namespace paddle {
+
+bool answer_help(const Options& options, const std::string& usage, std::ostream& out) {
+  if (options.flag("help"))
+    out << options.help(usage) << std::flush;
+  else if (options.flag("version"))
+    out << version_block() << std::flush;
+  else
+    return false;
+  return true;
+}
+
+bool answer_print_config(const Options& options, std::ostream& out) {
+  if (!options.flag("print_config")) return false;
+  out << options.print() << std::flush;
+  return true;
+}
+
+void begin_log(const Options& options, const std::string& program,
+               std::span<const std::string> arguments) {
+  LogOptions log = log_options(options, program);
+  std::string without_file;
+  try {
+    start_log(log);
+  } catch (const Error& e) {
+    if (options.given("log_dir") || options.given("workspace")) throw;
+    without_file = e.what();
+    log.log_dir.clear();
+    log.to_stderr = true;
+    start_log(log);
+  }
+  std::string line = "commandline: " + program + " ";
+  for (const std::string& word : arguments) line += word + " ";
+  log_info(line);
+  if (!without_file.empty()) log_warn("there is no log file: " + without_file);
+}
+
+}  // namespace paddle
