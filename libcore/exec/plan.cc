@@ -166,7 +166,7 @@ void Plan::feed(size_t i, const Tensor& tensor) {
 
 // Most shape rules ask only how many sequences there are; some read the offsets themselves.
 bool Plan::lod_changed(size_t feed, const Lod& lod) const {
-  if (lods_.empty()) return lod_sizes(lod) != feed_lod_sizes_[feed];
+  if (lods_.empty()) return !has_sizes(lod, feed_lod_sizes_[feed]);
   return lod != feed_values_[feed];
 }
 
