@@ -83,7 +83,7 @@ Progress::Progress(Clock clock) : clock_(std::move(clock)), active_(log_on_termi
 Progress::~Progress() { clear(); }
 
 void Progress::clear() {
-  if (active_) show_status("");
+  show_status("");
 }
 
 // A step may take a microsecond: look at the clock about a hundred times a second, not after each.
