@@ -8,14 +8,17 @@
 namespace paddle {
 
 void Plan::layout() {
+  laid_out_ = false;  // until all below has worked
   infer_shapes();
   place_temporaries();
   set_views();
   if (!bound_) bind_kernels();
+  feed_values_.assign(feeds_.size(), {});
   for (size_t i = 0; i < feeds_.size(); ++i) {
     feed_lod_sizes_[i].clear();
     if (feed_lods_[i] == nullptr) continue;
     for (const auto& level : *feed_lods_[i]) feed_lod_sizes_[i].push_back(level.size());
+    if (!lods_.empty()) feed_values_[i] = *feed_lods_[i];
   }
   laid_out_ = true;
 }
@@ -37,6 +40,7 @@ void Plan::take_scope_shapes() {
 
 void Plan::infer_shapes() {
   for (PlanVar& v : vars_) v.meta = v.declared;
+  lods_.clear();
   take_scope_shapes();
   for (size_t i = 0; i < feeds_.size(); ++i) {
     PlanVar& v = vars_[static_cast<size_t>(feeds_[i])];
@@ -72,7 +76,7 @@ void Plan::infer_step(Step& step) {
     results.back().lod = nullptr;
   }
   for (Meta& m : results) out.push_back(&m);
-  Infer infer(step.op, in, out);
+  Infer infer(step.op, in, out, &lods_);
   try {
     step.def->infer(infer);
     for (size_t k = 0; k < step.out.size(); ++k) {

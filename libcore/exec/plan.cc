@@ -38,6 +38,21 @@ std::vector<size_t> lod_sizes(const Lod& lod) {
   return sizes;
 }
 
+// The tensor that selected rows stand for; rows that repeat add up.
+Tensor dense_rows(const View& v) {
+  Shape shape = v.shape;
+  shape[0] = v.height;
+  Tensor t(v.dtype, shape);
+  t.zero();
+  const int64_t width = v.shape.product(1, v.shape.rank());
+  with_float(v.dtype, [&](auto z) {
+    using T = decltype(z);
+    for (int64_t i = 0; i < v.shape[0]; ++i)
+      for (int64_t k = 0; k < width; ++k) t.data<T>()[v.rows[i] * width + k] += v.as<T>()[i * width + k];
+  });
+  return t;
+}
+
 }  // namespace
 
 Plan::Plan(const Program& program, int32_t block, Scope& scope, const Names& feeds,
@@ -51,6 +66,7 @@ Plan::Plan(const Program& program, int32_t block, Scope& scope, const Names& fee
   }
   feed_lods_.assign(feeds.size(), nullptr);
   feed_lod_sizes_.resize(feeds.size());
+  feed_values_.resize(feeds.size());
   fed_.assign(feeds.size(), false);
   add_ops(program, b, feeds, fetches, options.fuse);
   for (const std::string& f : fetches) {
@@ -140,12 +156,18 @@ void Plan::feed(size_t i, const Tensor& tensor) {
     if (v.declared.lod_level > 0 && tensor.lod().empty())
       refuse("it is a sequence (lod_level ", v.declared.lod_level, "), and the tensor has no LoD");
     check_lod(tensor.lod(), tensor.shape().rank() > 0 ? tensor.shape()[0] : 0);
-    if (lod_sizes(tensor.lod()) != feed_lod_sizes_[i]) laid_out_ = false;
+    if (lod_changed(i, tensor.lod())) laid_out_ = false;
     feed_lods_[i] = &tensor.lod();
   } else {
     if (feed_lods_[i] != nullptr) laid_out_ = false;
     feed_lods_[i] = nullptr;
   }
+}
+
+// Most shape rules ask only how many sequences there are; some read the offsets themselves.
+bool Plan::lod_changed(size_t feed, const Lod& lod) const {
+  if (lods_.empty()) return lod_sizes(lod) != feed_lod_sizes_[feed];
+  return lod != feed_values_[feed];
 }
 
 bool Plan::scope_moved() const {
@@ -173,6 +195,7 @@ void Plan::run(uint64_t step) {
 
 Tensor Plan::fetch(size_t i) const {
   const View& v = fetched(i);
+  if (v.is_rows) return dense_rows(v);
   Tensor t = Tensor::borrow(v.data, v.dtype, v.shape).clone();
   if (v.lod != nullptr) t.set_lod(*v.lod);
   return t;

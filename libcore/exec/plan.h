@@ -3,6 +3,7 @@
 // allocated or looked up.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -36,7 +37,8 @@ class Plan {
   void run(uint64_t step);
   // Fetch i as it stands after run(); good until the next one.
   const View& fetched(size_t i) const { return vars_[static_cast<size_t>(fetches_[i])].view; }
-  Tensor fetch(size_t i) const;  // a copy
+  // A copy; of selected rows the dense tensor that they stand for.
+  Tensor fetch(size_t i) const;
 
   // What the compiler made of the block, one op per line, and the bytes of the arena.
   std::string text() const;
@@ -71,6 +73,7 @@ class Plan {
   void add_ops(const Program& program, const Block& block, const Names& feeds, const Names& fetches,
                bool fuse);
   int var_index(const Block& block, const std::string& name);
+  bool lod_changed(size_t feed, const Lod& lod) const;
   void layout();
   void infer_shapes();
   void infer_step(Step& step);
@@ -93,6 +96,8 @@ class Plan {
   std::vector<const Lod*>
       feed_lods_;  // the offsets of each feed, read by every variable that shares them
   std::vector<std::vector<size_t>> feed_lod_sizes_;  // what the layout was made for
+  std::deque<Lod> lods_;                             // offsets that shape rules made
+  std::vector<Lod> feed_values_;                     // the feeds' offsets that they were made of
   std::vector<bool> fed_;
   View nothing_;  // stands for @EMPTY@
   bool laid_out_ = false, bound_ = false;

@@ -98,16 +98,13 @@ class Backward {
     }
   }
 
-  // A gradient op may name the gradient of an output that nothing used: it is zero.
+  // A gradient op may name the gradient of an output that nothing used: it is zero. Looked up by
+  // name, not by slot: the gradient of a split is a concat, whose slot is plain X.
   void fill_absent_gradients(const Op& forward, const Op& g) {
-    for (const auto& [slot, names] : g.in) {
-      if (!is_grad_slot(slot)) continue;
-      const Names& outs = forward.out[base_slot(slot)];
-      for (size_t i = 0; i < names.size() && i < outs.size(); ++i) {
-        if (contributions_.count(outs[i]) || block_.find(names[i])) continue;
-        block_.append(
-            {.type = "fill_zeros_like", .in = {{"X", {outs[i]}}}, .out = {{"Out", {names[i]}}}});
-      }
+    for (const std::string& out : forward.out.all()) {
+      const std::string name = grad_name(out);
+      if (!g.in.uses(name) || contributions_.count(out) || block_.find(name)) continue;
+      block_.append({.type = "fill_zeros_like", .in = {{"X", {out}}}, .out = {{"Out", {name}}}});
     }
   }
 
@@ -115,7 +112,10 @@ class Backward {
     Slots outs;
     for (const auto& [slot, names] : g.out) {
       Names renamed;
-      for (const std::string& n : names) renamed.push_back(n == empty_name ? n : part_name(n));
+      for (const std::string& n : names) {
+        const std::string part = n == empty_name ? n : part_name(n, outs, renamed);
+        renamed.push_back(part);
+      }
       outs.set(slot, std::move(renamed));
     }
     g.out = std::move(outs);
@@ -129,8 +129,9 @@ class Backward {
     block_.append(std::move(g));
   }
 
-  // The first part of a gradient keeps its plain name until a second one comes.
-  std::string part_name(const std::string& gradient) {
+  // The first part of a gradient keeps its plain name until a second one comes. Both may be outputs
+  // of one op (x * x), whose names so far are in `outs` and `names`.
+  std::string part_name(const std::string& gradient, Slots& outs, Names& names) {
     const std::string name = gradient.substr(0, gradient.size() - grad_suffix.size());
     Names& parts = contributions_[name];
     if (parts.empty()) {
@@ -140,6 +141,8 @@ class Backward {
     if (parts.size() == 1 && parts[0] == gradient) {
       const std::string first = gradient + "@RENAME@0";
       rename_written(gradient, first);
+      outs.rename(gradient, first);
+      std::replace(names.begin(), names.end(), gradient, first);
       parts[0] = first;
     }
     parts.push_back(gradient + "@RENAME@" + std::to_string(parts.size()));
@@ -147,7 +150,9 @@ class Backward {
   }
 
   void rename_written(const std::string& from, const std::string& to) {
-    Var copy = block_.var(from);
+    const Var* written = block_.find(from);
+    if (written == nullptr) return;  // by an op that is not in the block yet
+    Var copy = *written;
     copy.name = to;
     block_.create(std::move(copy));
     for (size_t i = ops_before_; i < block_.ops().size(); ++i)

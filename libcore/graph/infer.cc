@@ -50,6 +50,14 @@ void Infer::share_lod(std::string_view in_slot, std::string_view out_slot, int i
   to.lod = from.lod;
 }
 
+void Infer::make_lod(std::string_view slot, Lod lod) {
+  if (lods_ == nullptr || flat_index(op_.out, slot, 0) < 0) return;
+  const Lod& kept = lods_->emplace_back(std::move(lod));
+  Meta& to = out_meta(slot);
+  to.lod_level = static_cast<int32_t>(kept.size());
+  to.lod = kept.empty() ? nullptr : &kept;
+}
+
 std::string Infer::tell(std::string_view slot, int i) const {
   const int at = flat_index(op_.in, slot, i);
   if (at < 0) return text(slot, " (absent)");

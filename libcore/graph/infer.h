@@ -2,6 +2,7 @@
 // each set of feed shapes that a plan is laid out for.
 #pragma once
 
+#include <deque>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -24,9 +25,11 @@ struct Meta {
 
 class Infer {
  public:
-  // `metas` holds inputs then outputs, slot after slot, in the order of the op's own lists.
-  Infer(const Op& op, std::span<Meta* const> in, std::span<Meta* const> out)
-      : op_(op), in_(in), out_(out) {}
+  // The lists go slot after slot, in the order of the op's own. `lods` owns the offsets that shape
+  // rules make; none are made at build time.
+  Infer(const Op& op, std::span<Meta* const> in, std::span<Meta* const> out,
+        std::deque<Lod>* lods = nullptr)
+      : op_(op), in_(in), out_(out), lods_(lods) {}
 
   const Op& op() const { return op_; }
   bool has(std::string_view slot) const { return op_.in.has(slot); }
@@ -49,6 +52,9 @@ class Infer {
   void out_rows(std::string_view slot, const Shape& value, DType dtype, int64_t height);
   void share_lod(std::string_view in_slot, std::string_view out_slot, int i = 0);
   Meta& out_meta(std::string_view slot, int i = 0);
+  // Gives an output offsets of its own. A shape rule that reads the values of offsets, not only
+  // their number, must call this: the plan then follows every change of a feed's LoD.
+  void make_lod(std::string_view slot, Lod lod);
 
   // Throws Error(config): "op mul: <parts>", with the op's variables named by whoever called infer.
   template <class... Parts>
@@ -67,6 +73,7 @@ class Infer {
  private:
   const Op& op_;
   std::span<Meta*const> in_, out_;
+  std::deque<Lod>* lods_;
 };
 
 // Where the i-th variable of `slot` stands in a list made slot after slot, or -1.

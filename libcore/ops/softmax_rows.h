@@ -1,0 +1,99 @@
+// softmax of rows, the hot loop of softmax and of the loss that contains it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/thread_pool.h"
+#include "kernels/map.h"
+#include "kernels/math.h"
+#include "ops/reducing.h"
+#include "ops/strided.h"
+
+namespace paddle {
+
+namespace detail {
+
+// Rows are taken in groups that stay in the first cache, so that exp runs over one long array
+// however short the rows are.
+inline constexpr int64_t softmax_group = 4096;
+
+// out = exp(x - max), sums[r] = the row's sum, tops[r] = its largest element. out may be x.
+template <class T>
+PS_CLONES void exp_rows(int64_t rows, int64_t n, const T* x, T* out, T* tops, T* sums) {
+  for (int64_t r = 0; r < rows; ++r) {
+    const T top = reducing::reduce_row<reducing::Max>(x + r * n, n);
+    tops[r] = top;
+    PS_IVDEP
+    for (int64_t i = r * n; i < (r + 1) * n; ++i) out[i] = x[i] - top;
+  }
+  PS_IVDEP
+  for (int64_t i = 0; i < rows * n; ++i) out[i] = paddle::exp(out[i]);
+  for (int64_t r = 0; r < rows; ++r) sums[r] = reducing::reduce_row<reducing::Sum>(out + r * n, n);
+}
+
+template <class T>
+PS_CLONES void scale_rows(int64_t rows, int64_t n, const T* sums, T* out) {
+  for (int64_t r = 0; r < rows; ++r) {
+    const T scale = 1 / sums[r];
+    PS_IVDEP
+    for (int64_t i = r * n; i < (r + 1) * n; ++i) out[i] *= scale;
+  }
+}
+
+template <class T>
+PS_CLONES T dot_row(const T* a, const T* b, int64_t n) {
+  constexpr int lanes = reducing::lanes;
+  T sum = 0;
+  int64_t i = 0;
+  if (n >= 2 * lanes) {
+    T lane[lanes] = {};
+    for (; i + lanes <= n; i += lanes)
+      for (int k = 0; k < lanes; ++k) lane[k] += a[i + k] * b[i + k];
+    for (int k = 0; k < lanes; ++k) sum += lane[k];
+  }
+  for (; i < n; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+// dx = y * (dy - <y, dy>); dx may be dy or y.
+template <class T>
+PS_CLONES void softmax_grad_row(int64_t n, T dot, const T* y, const T* dy, T* dx) {
+  PS_IVDEP
+  for (int64_t i = 0; i < n; ++i) dx[i] = y[i] * (dy[i] - dot);
+}
+
+}  // namespace detail
+
+// Calls f(first_row, rows) for groups of rows of n elements, in parallel.
+template <class F>
+void for_row_groups(ThreadPool& pool, int64_t rows, int64_t n, const F& f) {
+  const int64_t group =
+      std::clamp<int64_t>(detail::softmax_group / std::max<int64_t>(n, 1), 1, 256);
+  const int64_t grain = std::max<int64_t>(1, detail::softmax_group / (n + 1));
+  pool.parallel_for(rows, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; r += group) f(r, std::min(group, end - r));
+  });
+}
+
+// out = softmax of each row of x [rows, n]; out may be x. `before(r)` is called for each row while
+// x is still whole, `after(r, top, sum)` once the row's log-sum-exp, top + log(sum), is known.
+template <class T, class Before, class After>
+void softmax_rows(ThreadPool& pool, int64_t rows, int64_t n, const T* x, T* out,
+                  const Before& before, const After& after) {
+  for_row_groups(pool, rows, n, [&](int64_t first, int64_t count) {
+    T tops[256], sums[256];
+    for (int64_t r = 0; r < count; ++r) before(first + r);
+    detail::exp_rows(count, n, x + first * n, out + first * n, tops, sums);
+    detail::scale_rows(count, n, sums, out + first * n);
+    for (int64_t r = 0; r < count; ++r) after(first + r, tops[r], sums[r]);
+  });
+}
+
+template <class T>
+void softmax_rows(ThreadPool& pool, int64_t rows, int64_t n, const T* x, T* out) {
+  softmax_rows(
+      pool, rows, n, x, out, [](int64_t) {}, [](int64_t, T, T) {});
+}
+
+}  // namespace paddle
