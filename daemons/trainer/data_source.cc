@@ -10,13 +10,13 @@ namespace {
 
 DType type_or(const std::string& name, DType fallback) { return name.empty() ? fallback : dtype_of(name); }
 
-Labels labels_of(const std::string& name) {
+SvmLabels labels_of(const std::string& name) {
   static const std::vector<std::string> known = {"signs", "classes", "numbers"};
   for (size_t i = 0; i < known.size(); ++i)
-    if (name == known[i]) return static_cast<Labels>(i);
+    if (name == known[i]) return static_cast<SvmLabels>(i);
   require(name.empty(), Error::Kind::config, "'labels' must be ", listed(known), ", found '", name, "'",
           did_you_mean(name, known));
-  return Labels::signs;
+  return SvmLabels::signs;
 }
 
 Shape shape_of(const std::vector<int64_t>& dims) { return Shape(std::span<const int64_t>(dims)); }
