@@ -98,7 +98,8 @@ std::string pass_name(uint64_t pass, std::optional<uint64_t> part) {
 }
 
 void save_checkpoint(const std::string& directory, const VarList& vars, const ValueSource& values,
-                     const TrainState& state, std::string_view done) {
+                     const TrainState& state, std::string_view done,
+                     const std::map<std::string, std::string>& others) {
   for (const Var* v : vars)
     require(v->name != state_name && v->name != done_name, Error::Kind::config, "the variable '",
             v->name, "' has the name of a file that every checkpoint holds; rename it");
@@ -113,6 +114,10 @@ void save_checkpoint(const std::string& directory, const VarList& vars, const Va
     else
       add_tensor(parts, *value.tensor);
     files.push_back(record_of(v->name, parts));
+  }
+  for (const auto& [name, content] : others) {
+    out.write(name, content);
+    files.push_back({name, content.size(), checksum(0, content)});
   }
   out.write(state_name, write_train_state(state, files));
   out.commit(done);

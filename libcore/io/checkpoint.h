@@ -41,9 +41,11 @@ TrainState read_train_state(std::string_view bytes, const std::string& name,
 // "pass-00003", and for a save within a pass "pass-00003-002".
 std::string pass_name(uint64_t pass, std::optional<uint64_t> part = {});
 
-// Writes the variables and the state into `directory` and commits it, replacing what stood there.
+// Writes the variables, the state and `others` (name -> content) into `directory` and commits it,
+// replacing what stood there.
 void save_checkpoint(const std::string& directory, const VarList& vars, const ValueSource& values,
-                     const TrainState& state, std::string_view done = "");
+                     const TrainState& state, std::string_view done = "",
+                     const std::map<std::string, std::string>& others = {});
 
 // Loads all variables or none. Files are compared with their checksums first, so that damage is
 // never trained on. No value where there is no `train_state`. A directory that lacks `done` is
