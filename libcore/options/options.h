@@ -23,9 +23,14 @@ class Options {
                        OptionTable table);
 
   // Sets a value the job file gives, unless a flag or variable gave one. `where` is "file:line".
-  // Returns what is wrong with key or value as a sentence, or "".
+  // Returns what is wrong with key or value, as a sentence without its place, or "".
   [[nodiscard]] std::string set_from_file(const std::string& key, const std::string& value,
                                           const std::string& where);
+
+  // Puts a value the program worked out (a seed from the clock) in the place of the given one.
+  void replace(const std::string& name, std::string value, std::string source) {
+    values_.at(name) = {std::move(value), std::move(source), Rank::by_flag};
+  }
 
   // Values by type. A name that is not in the table, or has another type, is a fault of the caller:
   // std::logic_error.
@@ -34,6 +39,7 @@ class Options {
   double real(const std::string& name) const;
   const std::string& text(const std::string& name) const;
 
+  bool has(const std::string& name) const { return row(name) != nullptr; }
   bool given(const std::string& name) const;  // by anything but the default
   // "flag --x", "environment variable X", "job.json:12" or "default".
   const std::string& source(const std::string& name) const;
