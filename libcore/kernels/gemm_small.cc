@@ -70,49 +70,42 @@ struct MatVec {
   }
 };
 
-// acc[r] += rows r of the matrix times x on whole vectors from `q` on; returns where it stopped.
+// Several rows at a time share the loads of x and hide each other's latency.
 template <int bytes, int rows, class T>
-PS_INLINE int64_t dot_run(const T* const* row, const T* x, int64_t q, int64_t length,
-                          typename Lanes<T, bytes>::Vector* acc) {
+PS_INLINE void dot_group(const MatVec<T>& v, int64_t i) {
   using Loose = typename Lanes<T, bytes>::Loose;
-  constexpr int64_t lanes = Lanes<T, bytes>::count;
-  for (; q + lanes <= length; q += lanes)
+  constexpr int lanes = Lanes<T, bytes>::count;
+  typename Lanes<T, bytes>::Vector acc[rows] = {};
+  const T* row = v.matrix + i * v.stride;
+  int64_t q = 0;
+  for (; q + lanes <= v.length; q += lanes)
+#pragma GCC unroll 8
     for (int r = 0; r < rows; ++r)
-      acc[r] +=
-          *reinterpret_cast<const Loose*>(row[r] + q) * *reinterpret_cast<const Loose*>(x + q);
-  return q;
+      acc[r] += *reinterpret_cast<const Loose*>(row + r * v.stride + q) *
+                *reinterpret_cast<const Loose*>(v.x + q);
+  T sum[rows] = {};
+#pragma GCC unroll 8
+  for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 8
+    for (int l = 0; l < lanes; ++l) sum[r] += acc[r][l];
+  for (; q < v.length; ++q)
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r) sum[r] += row[r * v.stride + q] * v.x[q];
+#pragma GCC unroll 8
+  for (int r = 0; r < rows; ++r) v.put(i + r, sum[r]);
 }
 
-// Several rows at a time share the loads of x and hide each other's latency.
-template <int rows, class T>
-PS_INLINE void dot_group(const MatVec<T>& v, int64_t i) {
-  const T* row[rows];
-  for (int r = 0; r < rows; ++r) row[r] = v.matrix + (i + r) * v.stride;
-  typename Lanes<T, 16>::Vector sum[rows] = {};
-  int64_t q = 0;
-  if (v.length >= 64) {
-    constexpr int lanes = Lanes<T, 16>::count;
-    typename Lanes<T, 32>::Vector wide[rows] = {};
-    q = dot_run<32, rows>(row, v.x, q, v.length, wide);
-    for (int r = 0; r < rows; ++r)
-      for (int l = 0; l < lanes; ++l) sum[r][l] = wide[r][l] + wide[r][l + lanes];
-  }
-  q = dot_run<16, rows>(row, v.x, q, v.length, sum);
-  T s[rows] = {};
-  for (int r = 0; r < rows; ++r)
-    for (int l = 0; l < Lanes<T, 16>::count; ++l) s[r] += sum[r][l];
-  for (; q < v.length; ++q)
-    for (int r = 0; r < rows; ++r) s[r] += row[r][q] * v.x[q];
-  for (int r = 0; r < rows; ++r) v.put(i + r, s[r]);
+template <int bytes, class T>
+PS_INLINE void dot_groups(const MatVec<T>& v, int64_t begin, int64_t end) {
+  int64_t i = begin;
+  for (; i + 4 <= end; i += 4) dot_group<bytes, 4>(v, i);
+  for (; i < end; ++i) dot_group<bytes, 1>(v, i);
 }
 
 template <class T>
 PS_CLONES void dot_rows(const MatVec<T>& given, int64_t begin, int64_t end) {
   const MatVec<T> v = given;  // a copy cannot alias y
-  int64_t i = begin;
-  for (; i + 8 <= end; i += 8) dot_group<8>(v, i);
-  for (; i + 4 <= end; i += 4) dot_group<4>(v, i);
-  for (; i < end; ++i) dot_group<1>(v, i);
+  v.length < 64 ? dot_groups<16>(v, begin, end) : dot_groups<32>(v, begin, end);
 }
 
 // `width` outputs at a time stay in registers while the rows pass by.
