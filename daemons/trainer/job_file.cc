@@ -17,7 +17,6 @@ namespace fb = flatbuffers;
 constexpr uint64_t max_job_bytes = 16 << 20;
 
 bool is_integer(fb::BaseType t) { return t == fb::BASE_TYPE_INT || t == fb::BASE_TYPE_LONG; }
-bool is_real(fb::BaseType t) { return t == fb::BASE_TYPE_FLOAT || t == fb::BASE_TYPE_DOUBLE; }
 
 std::string told_type(const fb::Type& t) {
   switch (t.base_type) {

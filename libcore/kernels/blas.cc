@@ -9,6 +9,8 @@
 #include "kernels/blas_backend.h"
 #include "kernels/blas_library.h"
 #include "kernels/cpu.h"
+#include "kernels/gemm_packed.h"
+#include "kernels/gemm_small.h"
 
 namespace paddle {
 namespace {
@@ -23,7 +25,13 @@ Blas chosen_blas() {
   if (name == "own") return Blas::own;
   require(name.empty(), Error::Kind::config, "PADDLE_BLAS is '", name,
           "'; it can be own, openblas or onednn");
-  return Blas::openblas;
+  // As gemm_bench measures it: with AVX2 our own is as fast as either library, needs none, and does
+  // not depend on the split over threads. With AVX-512 oneDNN came nearest to the peak. Older CPUs
+  // are what OpenBLAS was tuned for.
+  const Isa isa = cpu_isa();
+  if (isa == Isa::avx512 && onednn().problem.empty()) return Blas::onednn;
+  if (isa < Isa::avx2 && openblas().problem.empty()) return Blas::openblas;
+  return Blas::own;
 }
 
 int narrow(int64_t size) {
@@ -67,7 +75,7 @@ void with_onednn(const Product<float>& p) {
 
 template <class T>
 void one_part(Blas blas, const Product<T>& p) {
-  if (blas == Blas::own) return gemm_plain(p);
+  if (blas == Blas::own) return gemm_packed(p);
   if constexpr (sizeof(T) == sizeof(float)) {
     if (blas == Blas::onednn) return with_onednn(p);
   }
@@ -114,7 +122,9 @@ void any_gemm(ThreadPool& pool, const Product<T>& p) {
   if (p.m <= 0 || p.n <= 0) return;
   if (p.k <= 0 || p.alpha == 0) return scale_result(p);
   if (is_vector_product(p)) return gemm_vector(pool, p);
-  if (p.m * p.n * p.k <= 2048) return gemm_plain(p);
+  const int64_t work = p.m * p.n * p.k;
+  if (work <= 64) return gemm_plain(p);
+  if (work <= 4096) return gemm_packed(p);  // a library's door is wider, but farther away
   split(default_blas(), pool, p);
 }
 
@@ -146,7 +156,7 @@ std::string gemm_kernel() {
     case Blas::onednn: return "oneDNN " + onednn().isa;
     case Blas::own: break;
   }
-  return "own";
+  return text("own ", packed_isa());
 }
 
 std::string openblas_core() { return openblas().core; }

@@ -12,7 +12,8 @@ namespace paddle {
 // c[m, n] = alpha * op(a) * op(b) + beta * c, all row-major: op(a) is [m, k], stored as [k, m]
 // where trans_a; op(b) is [k, n], stored as [n, k] where trans_b. lda, ldb, ldc are the distances
 // between stored rows. c must not overlap a or b. With beta == 0 c may hold anything, NaN too.
-// Throws Error(config) where a library is needed and absent.
+// Throws Error(config) where PADDLE_BLAS names
+// a library that is absent.
 void gemm(ThreadPool& pool, bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k,
           float alpha, const float* a, int64_t lda, const float* b, int64_t ldb, float beta,
           float* c, int64_t ldc);

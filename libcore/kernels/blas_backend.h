@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/thread_pool.h"
-#include "kernels/gemm_small.h"
+#include "kernels/product.h"
 
 namespace paddle {
 

@@ -61,42 +61,69 @@ struct MatVec {
   const T* x;
   int64_t length;  // of x
   T* y;
+  int64_t step;  // from one element of y to the next
   T alpha, beta;
 
   PS_INLINE void put(int64_t i, T sum) const {
-    y[i] = beta == 0 ? alpha * sum : alpha * sum + beta * y[i];
+    T& to = y[i * step];
+    to = beta == 0 ? alpha * sum : alpha * sum + beta * to;
   }
 };
 
-constexpr int64_t lanes = 16;
+template <class T, int bytes>
+struct VectorOf {
+  typedef T Type __attribute__((vector_size(bytes)));
+};
 
-// Four rows at a time share the loads of x and hide each other's latency.
-template <class T>
-PS_CLONES void dot_rows(const MatVec<T>& v, int64_t begin, int64_t end) {
-  int64_t i = begin;
-  for (; i + 4 <= end; i += 4) {
-    const T* r[4];
-    for (int64_t u = 0; u < 4; ++u) r[u] = v.matrix + (i + u) * v.stride;
-    T s[4] = {};
-    int64_t q = 0;
-    if (v.length >= 2 * lanes) {
-      T acc[4][lanes] = {};
-      for (; q + lanes <= v.length; q += lanes)
-        for (int64_t u = 0; u < 4; ++u)
-          for (int64_t l = 0; l < lanes; ++l) acc[u][l] += r[u][q + l] * v.x[q + l];
-      for (int64_t u = 0; u < 4; ++u)
-        for (int64_t l = 0; l < lanes; ++l) s[u] += acc[u][l];
+// acc[r] += rows r of the matrix times x on whole vectors from `q` on; returns where it stopped.
+template <int rows, class Vector, class T>
+PS_INLINE int64_t dot_run(const T* const* row, const T* x, int64_t q, int64_t length, Vector* acc) {
+  constexpr int64_t lanes = sizeof(Vector) / sizeof(T);
+  for (; q + lanes <= length; q += lanes) {
+    Vector xv, rv;
+    __builtin_memcpy(&xv, x + q, sizeof(xv));
+    for (int r = 0; r < rows; ++r) {
+      __builtin_memcpy(&rv, row[r] + q, sizeof(rv));
+      acc[r] += rv * xv;
     }
-    for (; q < v.length; ++q)
-      for (int64_t u = 0; u < 4; ++u) s[u] += r[u][q] * v.x[q];
-    for (int64_t u = 0; u < 4; ++u) v.put(i + u, s[u]);
   }
-  for (; i < end; ++i) {
-    const T* r = v.matrix + i * v.stride;
-    T s = 0;
-    for (int64_t q = 0; q < v.length; ++q) s += r[q] * v.x[q];
-    v.put(i, s);
+  return q;
+}
+
+// Several rows at a time share the loads of x and hide each other's latency.
+template <int rows, class T>
+PS_INLINE void dot_group(const MatVec<T>& v, int64_t i) {
+  using Wide = typename VectorOf<T, 32>::Type;
+  using Narrow = typename VectorOf<T, 16>::Type;
+  const T* row[rows];
+  for (int r = 0; r < rows; ++r) row[r] = v.matrix + (i + r) * v.stride;
+  Narrow sum[rows] = {};
+  int64_t q = 0;
+  if (v.length >= 64) {
+    Wide wide[rows] = {};
+    q = dot_run<rows>(row, v.x, q, v.length, wide);
+    for (int r = 0; r < rows; ++r) {
+      Narrow half[2];
+      __builtin_memcpy(half, &wide[r], sizeof(half));
+      sum[r] = half[0] + half[1];
+    }
   }
+  q = dot_run<rows>(row, v.x, q, v.length, sum);
+  T s[rows] = {};
+  for (int r = 0; r < rows; ++r)
+    for (size_t l = 0; l < sizeof(Narrow) / sizeof(T); ++l) s[r] += sum[r][l];
+  for (; q < v.length; ++q)
+    for (int r = 0; r < rows; ++r) s[r] += row[r][q] * v.x[q];
+  for (int r = 0; r < rows; ++r) v.put(i + r, s[r]);
+}
+
+template <class T>
+PS_CLONES void dot_rows(const MatVec<T>& given, int64_t begin, int64_t end) {
+  const MatVec<T> v = given;  // a copy cannot alias y
+  int64_t i = begin;
+  for (; i + 8 <= end; i += 8) dot_group<8>(v, i);
+  for (; i + 4 <= end; i += 4) dot_group<4>(v, i);
+  for (; i < end; ++i) dot_group<1>(v, i);
 }
 
 // `width` outputs at a time stay in registers while the rows pass by.
@@ -113,7 +140,8 @@ PS_INLINE int64_t add_block(const MatVec<T>& v, int64_t j, int64_t end) {
 }
 
 template <class T>
-PS_CLONES void add_rows(const MatVec<T>& v, int64_t begin, int64_t end) {
+PS_CLONES void add_rows(const MatVec<T>& given, int64_t begin, int64_t end) {
+  const MatVec<T> v = given;
   int64_t j = add_block<32>(v, begin, end);
   j = add_block<8>(v, j, end);
   j = add_block<4>(v, j, end);
@@ -122,14 +150,26 @@ PS_CLONES void add_rows(const MatVec<T>& v, int64_t begin, int64_t end) {
 
 template <class T>
 void vector_product(ThreadPool& pool, const Product<T>& p) {
-  const bool column = p.n == 1;  // c is one column, else one row
+  const bool column = p.n <= most_vectors && p.n <= p.m;  // results are columns of c, else rows
   const bool dots = column ? !p.trans_a : p.trans_b;
-  const MatVec<T> v{
-      column ? p.a : p.b, column ? p.lda : p.ldb, column ? p.b : p.a, p.k, p.c, p.alpha, p.beta};
-  const int64_t count = column ? p.m : p.n;
-  pool.parallel_for(count, std::max<int64_t>(64, 65536 / p.k), [&](int64_t begin, int64_t end) {
-    dots ? dot_rows(v, begin, end) : add_rows(v, begin, end);
-  });
+  const int64_t vectors = column ? p.n : p.m, count = column ? p.m : p.n;
+  const T* x = column ? p.b : p.a;
+  const int64_t ldx = column ? p.ldb : p.lda;
+  const bool in_rows = column ? p.trans_b : !p.trans_a;  // is each vector stored as a row?
+  MatVec<T> v{
+      column ? p.a : p.b, column ? p.lda : p.ldb, x, p.k, p.c, column ? p.ldc : 1, p.alpha, p.beta};
+  T copy[longest_copy];
+  for (int64_t i = 0; i < vectors; ++i) {
+    v.x = in_rows ? x + i * ldx : x + i;
+    v.y = column ? p.c + i : p.c + i * p.ldc;
+    if (!in_rows && ldx != 1) {
+      for (int64_t q = 0; q < p.k; ++q) copy[q] = v.x[q * ldx];
+      v.x = copy;
+    }
+    pool.parallel_for(count, std::max<int64_t>(64, 65536 / p.k), [&](int64_t begin, int64_t end) {
+      dots ? dot_rows(v, begin, end) : add_rows(v, begin, end);
+    });
+  }
 }
 
 }  // namespace

@@ -5,37 +5,30 @@
 #include <cstdint>
 
 #include "base/thread_pool.h"
+#include "kernels/product.h"
 
 namespace paddle {
-
-// c = alpha * op(a) * op(b) + beta * c, as said in blas.h.
-template <class T>
-struct Product {
-  bool trans_a, trans_b;
-  int64_t m, n, k;
-  T alpha;
-  const T* a;
-  int64_t lda;
-  const T* b;
-  int64_t ldb;
-  T beta;
-  T* c;
-  int64_t ldc;
-};
 
 // c = beta * c: all there is to do where k or alpha is 0.
 void scale_result(const Product<float>& p);
 void scale_result(const Product<double>& p);
 
-// Any product, by plain loops: for those of a few thousand operations.
+// Any product, by plain loops: for those of a few dozen operations.
 void gemm_plain(const Product<float>& p);
 void gemm_plain(const Product<double>& p);
 
-// Is it a matrix by a vector, with the vectors stored without gaps?
+// Products with a result of so few columns, or rows, are taken as that many products of a matrix
+// and a vector.
+inline constexpr int64_t most_vectors = 3;
+// Vectors that are stored with gaps are copied to the stack, if no longer than this.
+inline constexpr int64_t longest_copy = 2048;
+
 template <class T>
 bool is_vector_product(const Product<T>& p) {
-  if (p.n == 1) return p.ldc == 1 && (p.trans_b || p.ldb == 1 || p.k == 1);
-  return p.m == 1 && (!p.trans_a || p.lda == 1 || p.k == 1);
+  const bool column = p.n <= most_vectors && (p.n <= p.m);
+  if (!column && p.m > most_vectors) return false;
+  const int64_t gap = column ? (p.trans_b ? 1 : p.ldb) : (p.trans_a ? p.lda : 1);
+  return gap == 1 || p.k <= longest_copy;
 }
 
 void gemm_vector(ThreadPool& pool, const Product<float>& p);

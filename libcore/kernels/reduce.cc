@@ -13,8 +13,8 @@ namespace {
 // same for all.
 template <class T>
 struct Lanes {
-  typedef T Vector __attribute__((vector_size(64)));
-  static constexpr int64_t count = 64 / sizeof(T);
+  typedef T Vector __attribute__((vector_size(32)));
+  static constexpr int64_t count = 32 / sizeof(T);
 };
 template <class T>
 using Vector = typename Lanes<T>::Vector;
@@ -68,25 +68,24 @@ struct Min {
   }
 };
 
-// Four vectors of independent accumulators hide the latency of the addition.
+// Eight vectors of independent accumulators hide the latency of the addition.
 template <class Op, class T>
 PS_INLINE T reduce_run(const T* x, const T* y, int64_t n) {
-  constexpr int64_t lanes = Lanes<T>::count, step = 4 * lanes;
+  constexpr int64_t lanes = Lanes<T>::count, vectors = 8, step = vectors * lanes;
   T result = Op::template start<T>;
   int64_t i = 0;
   if (n >= step) {
-    Vector<T> acc[4], a, b;
-    for (int64_t v = 0; v < 4; ++v) acc[v] = Vector<T>{} + Op::template start<T>;
+    Vector<T> acc[vectors], a, b;
+    for (int64_t v = 0; v < vectors; ++v) acc[v] = Vector<T>{} + Op::template start<T>;
     for (; i + step <= n; i += step) {
-      for (int64_t v = 0; v < 4; ++v) {
+      for (int64_t v = 0; v < vectors; ++v) {
         __builtin_memcpy(&a, x + i + v * lanes, sizeof(a));
         __builtin_memcpy(&b, y + i + v * lanes, sizeof(b));
         Op::take(acc[v], a, b);
       }
     }
-    Op::join(acc[0], acc[2]);
-    Op::join(acc[1], acc[3]);
-    Op::join(acc[0], acc[1]);
+    for (int64_t half = vectors / 2; half > 0; half /= 2)
+      for (int64_t v = 0; v < half; ++v) Op::join(acc[v], acc[v + half]);
     for (int64_t l = 0; l < lanes; ++l) Op::join(result, T(acc[0][l]));
   }
   for (; i < n; ++i) Op::take(result, x[i], y[i]);
@@ -141,17 +140,18 @@ bool not_finite(ThreadPool& pool, const T* x, int64_t n) {
   return std::find(found, found + blocks, true) != found + blocks;
 }
 
-// Columns [begin, end): four vectors of columns at a time stay in registers while the rows pass by.
+// Columns [begin, end): eight vectors of columns at a time stay in registers while the rows pass
+// by.
 template <class T>
 PS_CLONES void columns(int64_t m, int64_t n, int64_t begin, int64_t end, const T* x, T* out,
                        bool add) {
-  constexpr int64_t lanes = Lanes<T>::count, step = 4 * lanes;
+  constexpr int64_t lanes = Lanes<T>::count, vectors = 8, step = vectors * lanes;
   int64_t j = begin;
   for (; j + step <= end; j += step) {
-    Vector<T> acc[4] = {}, a;
+    Vector<T> acc[vectors] = {}, a;
     if (add) __builtin_memcpy(acc, out + j, sizeof(acc));
     for (int64_t i = 0; i < m; ++i) {
-      for (int64_t v = 0; v < 4; ++v) {
+      for (int64_t v = 0; v < vectors; ++v) {
         __builtin_memcpy(&a, x + i * n + j + v * lanes, sizeof(a));
         acc[v] += a;
       }

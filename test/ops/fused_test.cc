@@ -15,7 +15,8 @@ double activate(const std::string& act, double x) {
   return x;
 }
 
-std::vector<double> fc_reference(const Tensor& x, const Tensor& w, const Tensor& b, const std::string& act) {
+std::vector<double> fc_reference(const Tensor& x, const Tensor& w, const Tensor& b,
+                                 const std::string& act) {
   const auto xv = values_of(x), wv = values_of(w), bv = values_of(b);
   const auto k = static_cast<size_t>(w.shape()[0]), n = static_cast<size_t>(w.shape()[1]);
   std::vector<double> out;
@@ -32,14 +33,17 @@ std::vector<double> fc_reference(const Tensor& x, const Tensor& w, const Tensor&
 
 TEST_CASE("fused_fc", "[ops]") {
   const std::string act = GENERATE("", "relu", "tanh", "sigmoid");
-  const auto [m, k, n] = GENERATE(std::array<int64_t, 3>{1, 1, 1}, std::array<int64_t, 3>{20, 13, 1},
-                                  std::array<int64_t, 3>{7, 5, 33});
+  const auto [m, k, n] =
+      GENERATE(std::array<int64_t, 3>{1, 1, 1}, std::array<int64_t, 3>{20, 13, 1},
+               std::array<int64_t, 3>{7, 5, 33});
   const int threads = GENERATE(1, 3);
   for (const DType dtype : {DType::f32, DType::f64}) {
     const Tensor x = random_tensor(dtype, {m, k}, 1), w = random_tensor(dtype, {k, n}, 2),
                  b = random_tensor(dtype, {n}, 3);
-    const Results r = run_op({"fused_fc", {{"X", {x}}, {"W", {w}}, {"Bias", {b}}}, {{"act", act}}}, threads);
-    CHECK(difference(r.at("Out")[0], fc_reference(x, w, b, act)) < (dtype == DType::f32 ? 1e-5 : 1e-12));
+    const Results r =
+        run_op({"fused_fc", {{"X", {x}}, {"W", {w}}, {"Bias", {b}}}, {{"act", act}}}, threads);
+    CHECK(difference(r.at("Out")[0], fc_reference(x, w, b, act)) <
+          (dtype == DType::f32 ? 1e-5 : 1e-12));
   }
 }
 
@@ -56,10 +60,11 @@ TEST_CASE("fused_fc_grad is the gradient of fused_fc", "[ops]") {
   Tensor y(DType::f64, {4, 5});
   const auto forward = fc_reference(x, w, b, act);
   std::copy(forward.begin(), forward.end(), y.data<double>());
-  const Results r = run_op({"fused_fc_grad",
-                            {{"X", {x}}, {"W", {w}}, {"Bias", {b}}, {"Out", {y}}, {"Out@GRAD", {dy}}},
-                            {{"act", act}},
-                            {{"X@GRAD", 1}, {"W@GRAD", 1}, {"Bias@GRAD", 1}}});
+  const Results r =
+      run_op({"fused_fc_grad",
+              {{"X", {x}}, {"W", {w}}, {"Bias", {b}}, {"Out", {y}}, {"Out@GRAD", {dy}}},
+              {{"act", act}},
+              {{"X@GRAD", 1}, {"W@GRAD", 1}, {"Bias@GRAD", 1}}});
   const auto numeric = [&](const Tensor& of) {
     std::vector<double> g;
     for (int64_t i = 0; i < of.numel(); ++i) {
@@ -90,7 +95,9 @@ TEST_CASE("fused_embedding_seq_pool", "[ops]") {
   const std::vector<size_t> offsets = ids.lod()[0];
   for (size_t s = 0; s < 3; ++s) {
     const double length = static_cast<double>(offsets[s + 1] - offsets[s]);
-    const double scale = length == 0 || type == "SUM" ? 1 : type == "AVERAGE" ? 1 / length : 1 / std::sqrt(length);
+    const double scale = length == 0 || type == "SUM" ? 1
+                         : type == "AVERAGE"          ? 1 / length
+                                                      : 1 / std::sqrt(length);
     for (size_t e = offsets[s]; e < offsets[s + 1]; ++e) {
       const auto id = static_cast<size_t>(ids.data<int64_t>()[e]);
       if (static_cast<int64_t>(id) == padding) continue;
@@ -101,12 +108,14 @@ TEST_CASE("fused_embedding_seq_pool", "[ops]") {
     }
   }
   const Attrs attrs = {{"pooltype", type}, {"padding_idx", padding}};
-  CHECK(difference(run_op({"fused_embedding_seq_pool", {{"W", {w}}, {"Ids", {ids}}}, attrs}).at("Out")[0], expected) <
-        1e-12);
   CHECK(difference(
-            run_op({"fused_embedding_seq_pool_grad", {{"W", {w}}, {"Ids", {ids}}, {"Out@GRAD", {dy}}}, attrs})
-                .at("W@GRAD")[0],
-            grad) < 1e-12);
+            run_op({"fused_embedding_seq_pool", {{"W", {w}}, {"Ids", {ids}}}, attrs}).at("Out")[0],
+            expected) < 1e-12);
+  CHECK(difference(run_op({"fused_embedding_seq_pool_grad",
+                           {{"W", {w}}, {"Ids", {ids}}, {"Out@GRAD", {dy}}},
+                           attrs})
+                       .at("W@GRAD")[0],
+                   grad) < 1e-12);
   SECTION("an id outside of the table is refused") {
     Tensor bad = Tensor::of<int64_t>({1, 1}, {4});
     bad.set_lod({{0, 1}});

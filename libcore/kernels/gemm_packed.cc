@@ -1,0 +1,46 @@
+#include "kernels/gemm_packed.h"
+
+#include <memory>
+#include <new>
+
+#include "kernels/cpu.h"
+
+namespace paddle {
+namespace {
+
+const PackedGemm& choose() {
+#if defined(__x86_64__)
+  switch (cpu_isa()) {
+    case Isa::avx512: return packed_avx512;
+    case Isa::avx2: return packed_avx2;
+    case Isa::avx:
+    case Isa::base: break;
+  }
+#endif
+  return packed_base;
+}
+
+const PackedGemm& chosen() {
+  static const PackedGemm& version = choose();
+  return version;
+}
+
+struct Free {
+  void operator()(std::byte* p) const { ::operator delete[](p, std::align_val_t{64}); }
+};
+
+// One per thread that multiplies, kept until the thread ends.
+void* scratch() {
+  thread_local const std::unique_ptr<std::byte[], Free> memory(new (std::align_val_t{64})
+                                                                   std::byte[packed_scratch_bytes]);
+  return memory.get();
+}
+
+}  // namespace
+
+void gemm_packed(const Product<float>& p) { chosen().f32(p, scratch()); }
+void gemm_packed(const Product<double>& p) { chosen().f64(p, scratch()); }
+
+const char* packed_isa() { return chosen().isa; }
+
+}  // namespace paddle

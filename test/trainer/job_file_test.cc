@@ -1,0 +1,75 @@
+#include "trainer/job_file.h"
+
+#include <catch2/catch.hpp>
+
+#include "base/error.h"
+#include "job_generated.h"
+#include "options/tables.h"
+
+using namespace paddle;
+using Catch::Matchers::Contains;
+
+namespace {
+
+const std::string good = R"(// fit a line
+{
+  "num_passes": 7,
+  "inputs": [{"name": "x", "shape": 13}, {"name": "y", "shape": [1]}],
+  "layers": [
+    {"type": "fc", "name": "p", "input": "x", "size": "${size:1}"},
+    {"type": "square_error_cost", "name": "c", "input": "p", "label": "y"}
+  ],
+  "cost": "c",
+  "optimizer": {"type": "sgd", "learning_rate": 0.01},
+  "data": {"format": "uci_housing", "batch_size": 20}
+})";
+
+Options no_flags() { return Options::parse({}, {}, trainer_options()); }
+
+}  // namespace
+
+TEST_CASE("job file", "[trainer]") {
+  Options options = no_flags();
+
+  SECTION("is read into types, single values into lists, options into the table") {
+    const JobFile file = parse_job("job.json", good, "size=3", options);
+    REQUIRE(file.job->inputs.size() == 2);
+    CHECK(file.job->inputs[0]->shape == std::vector<int64_t>{13});
+    CHECK(file.job->layers[0]->size == std::vector<int64_t>{3});
+    CHECK(file.job->optimizer->learning_rate == 0.01f);
+    CHECK(options.integer("num_passes") == 7);
+    CHECK(options.source("num_passes") == "job.json:3");
+  }
+  SECTION("lists all mistakes at once, each with its line and a suggestion") {
+    const std::string bad = R"({
+  "num_pases": 7,
+  "inputs": [{"name": 5}],
+  "layers": [{"type": "fc", "inptu": "x"},
+             {"name": "q"}],
+  "cost": ["c", "d"],
+  "optimizer": "sgd",
+  "data": {"format": "csv", "batch_size": 2.5, "shuffle": "yes"}
+})";
+    try {
+      parse_job("job.json", bad, "", options);
+      FAIL("accepted");
+    } catch (const Error& e) {
+      const std::string all = e.what();
+      CHECK_THAT(all, Contains("8 mistakes"));
+      CHECK_THAT(all, Contains("job.json:2: ") && Contains("did you mean 'num_passes'"));
+      CHECK_THAT(all, Contains("job.json:3: 'name' must be a text, found the number 5"));
+      CHECK_THAT(all, Contains("job.json:4: 'layers' has no key 'inptu' (did you mean 'input'?)"));
+      CHECK_THAT(all, Contains("job.json:5: 'layers' lacks 'type'"));
+      CHECK_THAT(all, Contains("job.json:6: 'cost' must be a text, found a list"));
+      CHECK_THAT(all, Contains("job.json:7: 'optimizer' must be an object"));
+      CHECK_THAT(all, Contains("'batch_size' must be a whole number, found the number 2.5"));
+      CHECK_THAT(all, Contains("'shuffle' must be true or false, found the text 'yes'"));
+    }
+  }
+  SECTION("lacks nothing silently") {
+    CHECK_THROWS_WITH(parse_job("j", "{}", "", options), Contains("lacks 'inputs'") &&
+                                                             Contains("lacks 'data'") &&
+                                                             Contains("lacks 'cost'"));
+    CHECK_THROWS_WITH(parse_job("j", "[]", "", options), Contains("one object"));
+  }
+}
