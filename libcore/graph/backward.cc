@@ -98,16 +98,13 @@ class Backward {
     }
   }
 
-  // A gradient op may name the gradient of an output that nothing used: it is zero.
+  // A gradient op may name the gradient of an output that nothing used: it is zero. Looked up by
+  // name, not by slot: the gradient of a split is a concat, whose slot is plain X.
   void fill_absent_gradients(const Op& forward, const Op& g) {
-    for (const auto& [slot, names] : g.in) {
-      if (!is_grad_slot(slot)) continue;
-      const Names& outs = forward.out[base_slot(slot)];
-      for (size_t i = 0; i < names.size() && i < outs.size(); ++i) {
-        if (contributions_.count(outs[i]) || block_.find(names[i])) continue;
-        block_.append(
-            {.type = "fill_zeros_like", .in = {{"X", {outs[i]}}}, .out = {{"Out", {names[i]}}}});
-      }
+    for (const std::string& out : forward.out.all()) {
+      const std::string name = grad_name(out);
+      if (!g.in.uses(name) || contributions_.count(out) || block_.find(name)) continue;
+      block_.append({.type = "fill_zeros_like", .in = {{"X", {out}}}, .out = {{"Out", {name}}}});
     }
   }
 

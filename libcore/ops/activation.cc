@@ -206,7 +206,7 @@ void add(std::vector<OpDef>& defs, const std::string& type, const std::string& k
 }
 
 // An op that is constant between its steps: its gradient is zero.
-std::vector<Op> zero_grad(const Op& forward, const std::function<bool(const std::string&)>& want) {
+std::vector<Op> zero_grad(const Op& forward, const Want& want) {
   const std::string& x = forward.in["X"][0];
   if (!want(x)) return {};
   return {Op{.type = "fill_zeros_like", .in = {{"X", {x}}}, .out = {{"Out", {grad_name(x)}}}}};

@@ -26,6 +26,13 @@ void infer_update(Infer& i) {
   }
 }
 
+Op scaled_grad(const Op& forward, const std::string& name, float factor) {
+  return {.type = "scale",
+          .in = {{"X", {grad_name(forward.out["Out"][0])}}},
+          .out = {{"Out", {grad_name(name)}}},
+          .attrs = {{"scale", factor}}};
+}
+
 DType dtype_attr(const Attrs& attrs, std::string_view name) {
   const auto number = attrs.get<int32_t>(name);
   const auto t = static_cast<DType>(number);

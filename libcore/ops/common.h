@@ -1,6 +1,10 @@
 // Shape rules and lookups that many op families share.
 #pragma once
 
+#include <functional>
+#include <string>
+#include <string_view>
+
 #include "graph/op_def.h"
 
 namespace paddle {
@@ -14,6 +18,21 @@ void infer_grad_same(Infer& i);
 void infer_update(Infer& i);
 // Nothing to infer: outputs keep what they are declared as.
 void infer_nothing(Infer& i);
+
+// Tells whether the gradient of a forward input is wanted.
+using Want = std::function<bool(const std::string&)>;
+
+// For make_grad: the gradient of the input `name` is `factor` times that of Out.
+Op scaled_grad(const Op& forward, const std::string& name, float factor);
+
+// Calls f(T{}) for float32, float64, int32 and int64.
+template <class F>
+decltype(auto) with_number(DType t, const F& f) {
+  if (t == DType::i32 || t == DType::i64) return with_int(t, f);
+  require(t == DType::f32 || t == DType::f64, Error::Kind::config,
+          "expected float32, float64, int32 or int64, found ", name_of(t));
+  return with_float(t, f);
+}
 
 // The element type named by an attribute of an op ("dtype", "out_dtype").
 DType dtype_attr(const Attrs& attrs, std::string_view name);

@@ -132,13 +132,6 @@ struct Dy {
 
 // Kernels.
 
-template <class F>
-decltype(auto) with_number(DType t, const F& f) {
-  require(t != DType::boolean && t != DType::u8, Error::Kind::config,
-          "expected float32, float64, int32 or int64, found ", name_of(t));
-  return with_dtype(t, f);
-}
-
 template <class F, class T>
 void check_divisor(const View& y) {
   constexpr bool divides =
@@ -157,15 +150,11 @@ Kernel bind_elementwise(const Bind& b) {
   const auto axis = b.attr<int32_t>("axis");
   return with_number(b.dtype("X"), [&](auto t) -> Kernel {
     using T = decltype(t);
-    if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, uint8_t>) {
-      return {};
-    } else {
-      return [=](const Run& r) {
-        check_divisor<F, T>(r[y]);
-        broadcast(r.pool, extents(r[x].shape, r[y].shape, axis), F{}, r[out].as<T>(),
-                  r[y].as<const T>(), r[x].as<const T>());
-      };
-    }
+    return [=](const Run& r) {
+      check_divisor<F, T>(r[y]);
+      broadcast(r.pool, extents(r[x].shape, r[y].shape, axis), F{}, r[out].as<T>(),
+                r[y].as<const T>(), r[x].as<const T>());
+    };
   });
 }
 

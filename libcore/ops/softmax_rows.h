@@ -8,6 +8,7 @@
 #include "kernels/map.h"
 #include "kernels/math.h"
 #include "ops/reducing.h"
+#include "ops/strided.h"
 
 namespace paddle {
 
@@ -94,19 +95,5 @@ void softmax_rows(ThreadPool& pool, int64_t rows, int64_t n, const T* x, T* out)
   softmax_rows(
       pool, rows, n, x, out, [](int64_t) {}, [](int64_t, T, T) {});
 }
-
-// A shape around one axis: [outer, n, inner].
-struct Around {
-  int64_t outer, n, inner;
-  Around(const Shape& s, int axis) {
-    if (axis < 0) axis += s.rank();
-    outer = s.product(0, axis);
-    n = s[axis];
-    inner = s.product(axis + 1, s.rank());
-  }
-  int64_t columns() const { return outer * inner; }
-  // The first element of column c; the others follow at steps of `inner`.
-  int64_t first(int64_t c) const { return c / inner * n * inner + c % inner; }
-};
 
 }  // namespace paddle

@@ -103,6 +103,14 @@ inline void strided_copy(ThreadPool& pool, const Strided& nest, size_t size, voi
   }
 }
 
+// The place `elements` elements of `size` bytes further on.
+inline const void* advance(const void* p, int64_t elements, size_t size) {
+  return static_cast<const char*>(p) + elements * static_cast<int64_t>(size);
+}
+inline void* advance(void* p, int64_t elements, size_t size) {
+  return static_cast<char*>(p) + elements * static_cast<int64_t>(size);
+}
+
 // Row-major strides.
 struct Strides {
   explicit Strides(const Shape& s) {
@@ -113,6 +121,20 @@ struct Strides {
   }
   int64_t operator[](int d) const { return at[d]; }
   int64_t at[Shape::max_rank];
+};
+
+// A shape around one axis: [outer, n, inner].
+struct Around {
+  int64_t outer, n, inner;
+  Around(const Shape& s, int axis) {
+    if (axis < 0) axis += s.rank();
+    outer = s.product(0, axis);
+    n = s[axis];
+    inner = s.product(axis + 1, s.rank());
+  }
+  int64_t columns() const { return outer * inner; }
+  // The first element of column c; the others follow at steps of `inner`.
+  int64_t first(int64_t c) const { return c / inner * n * inner + c % inner; }
 };
 
 }  // namespace paddle

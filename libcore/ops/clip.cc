@@ -1,0 +1,142 @@
+// Limits on values and norms, for dense tensors and for selected rows. Rows that occur more than
+// once stand for their sum, so that is what is limited.
+#include <cmath>
+
+#include "kernels/map.h"
+#include "kernels/reduce.h"
+#include "ops/common.h"
+#include "ops/row_view.h"
+
+namespace paddle {
+namespace {
+
+struct Limit {
+  float min, max;
+  template <class T>
+  PS_HD T operator()(T x) const {
+    const T low = min, high = max;
+    return x < low ? low : x > high ? high : x;
+  }
+};
+struct LimitGrad {
+  float min, max;
+  template <class T>
+  PS_HD T operator()(T x, T dy) const {
+    return x > T(min) && x < T(max) ? dy : T(0);
+  }
+};
+
+void infer_clip(Infer& i) {
+  i.check(i.attr<float>("min") <= i.attr<float>("max"), "min is ", i.attr<float>("min"),
+          " and max is ", i.attr<float>("max"));
+  infer_same(i);
+}
+
+// Sums repeated rows into the first groups of `out`, and returns how many those are.
+template <class T>
+int64_t merge_into(const Run& r, const View& x, int64_t* ids, T* values) {
+  const auto bytes = static_cast<int64_t>(row_scratch_bytes(x.shape[0]));
+  return merge_rows(r.pool, x.rows, x.shape[0], row_width(x), x.as<const T>(),
+                    r.scratch.get<char>(bytes), ids, values);
+}
+
+// The output keeps the input's number of rows: the merged ones come first, and those left over
+// repeat the first id with zeros.
+template <class T>
+void clip_rows(const Run& r, const View& x, View& out, const Limit& limit) {
+  const int64_t count = x.shape[0], width = row_width(x);
+  const int64_t groups = merge_into<T>(r, x, out.row_room, out.as<T>());
+  map(r.pool, groups * width, limit, out.as<T>(), out.as<const T>());
+  if (groups < count) {
+    std::fill(out.row_room + groups, out.row_room + count, out.row_room[0]);
+    std::fill(out.as<T>() + groups * width, out.as<T>() + count * width, T(0));
+  }
+  out.rows = out.row_room;
+}
+
+Kernel bind_clip(const Bind& b) {
+  const Arg x = b.in("X"), out = b.out("Out");
+  const Limit limit{b.attr<float>("min"), b.attr<float>("max")};
+  return with_float(b.dtype("X"), [&](auto t) -> Kernel {
+    using T = decltype(t);
+    return [=](const Run& r) {
+      if (r[x].is_rows) return clip_rows<T>(r, r[x], r[out], limit);
+      map(r.pool, r[x].numel(), limit, r[out].as<T>(), r[x].as<const T>());
+    };
+  });
+}
+
+Kernel bind_clip_grad(const Bind& b) {
+  const Arg x = b.in("X"), d = b.in("Out@GRAD"), dx = b.out("X@GRAD");
+  const LimitGrad limit{b.attr<float>("min"), b.attr<float>("max")};
+  return with_float(b.dtype("X"), [&](auto t) -> Kernel {
+    using T = decltype(t);
+    return [=](const Run& r) {
+      map(r.pool, r[x].numel(), limit, r[dx].as<T>(), r[x].as<const T>(), r[d].as<const T>());
+    };
+  });
+}
+
+// The norm is that of the merged rows; scaling needs no merge, so the rows stay as they are. Out
+// holds the merged values in between.
+template <class T>
+T squares(const Run& r, const View& x, View& out) {
+  if (!x.is_rows) return sum_squares(r.pool, x.as<const T>(), x.numel());
+  const int64_t groups = merge_into<T>(r, x, out.row_room, out.as<T>());
+  return sum_squares(r.pool, out.as<const T>(), groups * row_width(x));
+}
+
+void infer_clip_by_norm(Infer& i) {
+  i.check(i.attr<float>("max_norm") > 0, "max_norm must be greater than 0, found ",
+          i.attr<float>("max_norm"));
+  infer_same(i);
+}
+
+Kernel bind_clip_by_norm(const Bind& b) {
+  const Arg x = b.in("X"), out = b.out("Out");
+  const auto max_norm = b.attr<float>("max_norm");
+  return with_float(b.dtype("X"), [&](auto t) -> Kernel {
+    using T = decltype(t);
+    return [=](const Run& r) {
+      const T norm = std::sqrt(squares<T>(r, r[x], r[out]));
+      if (r[x].is_rows) copy_rows(r[x], r[out]);
+      const T factor = norm > T(max_norm) ? T(max_norm) / norm : T(1);
+      map(
+          r.pool, r[x].numel(), [factor](T v) { return factor * v; }, r[out].as<T>(),
+          r[x].as<const T>());
+    };
+  });
+}
+
+}  // namespace
+
+std::vector<OpDef> clip_ops() {
+  const Attrs limits{{"min", 0.0f}, {"max", 0.0f}};
+  // Not in place: merged rows must not overlap the ones that they are sums of.
+  return {
+      {.type = "clip",
+       .in = {{"X"}},
+       .out = {{"Out"}},
+       .attrs = limits,
+       .infer = infer_clip,
+       .bind = bind_clip,
+       .grad = {"clip_grad", {"X", "Out@GRAD"}, {"X@GRAD"}},
+       .required_attrs = {"min", "max"}},
+      {.type = "clip_grad",
+       .in = {{"X"}, {"Out@GRAD"}},
+       .out = {{"X@GRAD", SlotDef::optional}},
+       .attrs = limits,
+       .infer = infer_grad_same,
+       .bind = bind_clip_grad,
+       .inplace = {{"Out@GRAD", "X@GRAD"}}},
+      {.type = "clip_by_norm",
+       .in = {{"X"}},
+       .out = {{"Out"}},
+       .attrs = {{"max_norm", 0.0f}},
+       .infer = infer_clip_by_norm,
+       .bind = bind_clip_by_norm,
+       .required_attrs = {"max_norm"}},
+  };
+}
+
+}  // namespace paddle

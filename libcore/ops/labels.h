@@ -1,0 +1,57 @@
+// Labels of classes, as the losses read them: a hard label is the index of a class, a soft one a
+// weight for each class.
+#pragma once
+
+#include "ops/common.h"
+
+namespace paddle {
+
+// An infinity would end the training; Fluid puts this in its place.
+template <class T>
+T tolerable(T x) {
+  constexpr T limit = T(1e20);
+  return x > limit ? limit : x < -limit ? -limit : x;
+}
+
+// The hard labels of a batch.
+struct Labels {
+  const int64_t* at;
+  int64_t classes, ignore;
+  const char* op;
+
+  bool ignored(int64_t row) const { return at[row] == ignore; }
+  int64_t checked(int64_t row) const {
+    const int64_t l = at[row];
+    require(l >= 0 && l < classes, Error::Kind::data, "op ", op, ": the label ", l, " of row ", row,
+            " is outside of [0, ", classes, "): there are ", classes,
+            " classes; correct the data, give the last layer more outputs, or set ignore_index to ",
+            l, " to leave such rows out");
+    return l;
+  }
+};
+
+// The op's type as it stands in the table of definitions, which outlives every kernel.
+inline const char* type_of(const Bind& b) { return op_def(b.op().type).type.c_str(); }
+
+// Fails unless Label fits to the classes of `x` along `axis`; returns the shape of the loss.
+inline Shape check_label(const Infer& i, std::string_view x, int axis, bool soft) {
+  const Shape &given = i.shape(x), &label = i.shape("Label");
+  Shape one = given;
+  one[axis] = 1;
+  if (soft) {
+    i.check_same(x, "Label");
+    i.check(i.dtype("Label") == i.dtype(x), "a soft Label must be ", name_of(i.dtype(x)), " as ", x,
+            ", found ", name_of(i.dtype("Label")));
+    return one;
+  }
+  // Newer programs leave the last dimension of 1 away.
+  const bool short_form =
+      axis == given.rank() - 1 && label.compatible(given.slice(0, given.rank() - 1));
+  i.check(label.compatible(one) || short_form, "the shape of ", i.tell("Label"), " must be ", one,
+          " for ", i.tell(x), " (set soft_label for one weight per class)");
+  i.check(i.dtype("Label") == DType::i64, "Label (", i.op().in["Label"][0],
+          ") must be int64, found ", name_of(i.dtype("Label")));
+  return one;
+}
+
+}  // namespace paddle

@@ -1,0 +1,277 @@
+// Elements found by index or by size: gather, one_hot, arg_max, arg_min, top_k.
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/rows.h"
+#include "ops/common.h"
+#include "ops/strided.h"
+
+namespace paddle {
+namespace {
+
+void check_int(const Infer& i, std::string_view slot) {
+  const DType t = i.dtype(slot);
+  i.check(t == DType::i64 || t == DType::i32, slot, " (", i.op().in[slot][0],
+          ") must be int64 or int32, found ", name_of(t));
+}
+
+void infer_gather(Infer& i) {
+  const Shape &x = i.shape("X"), &index = i.shape("Index");
+  check_int(i, "Index");
+  i.check(x.rank() >= 1, i.tell("X"), " needs rows to gather");
+  i.check(index.rank() == 1 || (index.rank() == 2 && (index[1] == 1 || index[1] < 0)),
+          "the shape of ", i.tell("Index"), " must be [N] or [N, 1]");
+  Shape out = x;
+  out[0] = index[0];
+  i.out("Out", out, i.dtype("X"));
+}
+
+// The ids as 64-bit numbers, all within [0, height).
+const int64_t* checked_ids(const Run& r, const View& index, int64_t height) {
+  const int64_t n = index.numel();
+  const int64_t* ids = index.as<const int64_t>();
+  if (index.dtype == DType::i32) {
+    auto* wide = r.scratch.get<int64_t>(n);
+    std::copy_n(index.as<const int32_t>(), n, wide);
+    ids = wide;
+  }
+  const int64_t bad = first_bad_id(ids, n, height);
+  require(bad < 0, Error::Kind::data, "op gather: entry ", bad, " of Index is ",
+          bad < 0 ? 0 : ids[bad], ", which is outside of X's ", height,
+          " rows: correct the indices");
+  return ids;
+}
+
+Kernel bind_gather(const Bind& b) {
+  const Arg x = b.in("X"), index = b.in("Index"), out = b.out("Out");
+  return [=](const Run& r) {
+    const Shape& s = r[x].shape;
+    const int64_t width = s.product(1, s.rank()), n = r[index].numel();
+    const int64_t* ids = checked_ids(r, r[index], s[0]);
+    const size_t size = size_of(r[x].dtype), bytes = static_cast<size_t>(width) * size;
+    if (bytes == 0) return;
+    const void* from = r[x].data;
+    void* to = r[out].data;
+    r.pool.parallel_for(n, map_grain / (width + 1) + 1, [=](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i)
+        std::memcpy(advance(to, i * width, size), advance(from, ids[i] * width, size), bytes);
+    });
+  };
+}
+
+Kernel bind_gather_grad(const Bind& b) {
+  const Arg index = b.in("Index"), dy = b.in("Out@GRAD"), dx = b.out("X@GRAD");
+  return with_float(b.dtype("Out@GRAD"), [&](auto t) -> Kernel {
+    using T = decltype(t);
+    return [=](const Run& r) {
+      const Shape& s = r[dx].shape;
+      std::fill_n(r[dx].as<T>(), r[dx].numel(), T(0));
+      scatter_add_rows(r.pool, checked_ids(r, r[index], s[0]), r[index].numel(),
+                       s.product(1, s.rank()), T(1), r[dy].as<const T>(), r[dx].as<T>());
+    };
+  });
+}
+
+void infer_one_hot(Infer& i) {
+  Shape out = i.shape("X");
+  const auto depth = i.attr<int32_t>("depth");
+  check_int(i, "X");
+  i.check(depth > 0, "depth must be above 0, found ", depth);
+  i.check(out.rank() >= 1 && (out[out.rank() - 1] == 1 || out[out.rank() - 1] < 0),
+          "the last dimension of ", i.tell("X"), " must be 1");
+  out[out.rank() - 1] = depth;
+  i.out("Out", out, dtype_attr(i.op().attrs, "dtype"));
+  i.share_lod("X", "Out");
+}
+
+Kernel bind_one_hot(const Bind& b) {
+  const Arg x = b.in("X"), out = b.out("Out");
+  const int64_t depth = b.attr<int32_t>("depth");
+  return with_int(b.dtype("X"), [&](auto i) {
+    return with_dtype(b.out_dtype("Out"), [&](auto t) -> Kernel {
+      using Id = decltype(i);
+      using T = decltype(t);
+      return [=](const Run& r) {
+        const Id* ids = r[x].as<const Id>();
+        T* to = r[out].as<T>();
+        std::fill_n(to, r[out].numel(), T(0));
+        for (int64_t k = 0, n = r[x].numel(); k < n; ++k) {
+          require(ids[k] >= 0 && ids[k] < depth, Error::Kind::data, "op one_hot: the id ", ids[k],
+                  " at place ", k, " is outside of [0, ", depth,
+                  "): raise depth or correct the data");
+          to[k * depth + ids[k]] = T(1);
+        }
+      };
+    });
+  });
+}
+
+void infer_arg(Infer& i) {
+  const Shape& x = i.shape("X");
+  const int axis = resolve_axis(i, static_cast<int>(i.attr<int64_t>("axis")), x.rank());
+  i.check(x[axis] != 0, "axis ", axis, " of ", i.tell("X"), " is empty: there is nothing to find");
+  Shape out;
+  for (int d = 0; d < x.rank(); ++d)
+    if (d != axis) out.append(x[d]);
+  if (out.rank() == 0) out.append(1);
+  i.out("Out", out, DType::i64);
+}
+
+struct More {
+  template <class T>
+  bool operator()(T a, T b) const {
+    return a > b;
+  }
+};
+struct Fewer {
+  template <class T>
+  bool operator()(T a, T b) const {
+    return a < b;
+  }
+};
+
+// The first of equal elements wins.
+template <class Better>
+Kernel bind_arg(const Bind& b) {
+  const Arg x = b.in("X"), out = b.out("Out");
+  const auto axis = static_cast<int>(b.attr<int64_t>("axis"));
+  return with_dtype(b.dtype("X"), [&](auto t) -> Kernel {
+    using T = decltype(t);
+    return [=](const Run& r) {
+      const Around a(r[x].shape, axis);
+      const T* v = r[x].as<const T>();
+      auto* to = r[out].as<int64_t>();
+      r.pool.parallel_for(a.columns(), map_grain / (a.n + 1) + 1, [=](int64_t begin, int64_t end) {
+        for (int64_t c = begin; c < end; ++c) {
+          const T* column = v + a.first(c);
+          int64_t best = 0;
+          for (int64_t k = 1; k < a.n; ++k)
+            if (Better{}(column[k * a.inner], column[best * a.inner])) best = k;
+          to[c] = best;
+        }
+      });
+    };
+  });
+}
+
+void infer_top_k(Infer& i) {
+  Shape out = i.shape("X");
+  const auto k = i.attr<int32_t>("k");
+  i.check(out.rank() >= 1, i.tell("X"), " needs a dimension to choose from");
+  int64_t& last = out[out.rank() - 1];
+  i.check(k >= 1 && (last < 0 || k <= last), "k is ", k, ", but ", i.tell("X"), " has ", last,
+          " elements per row");
+  last = k;
+  i.out("Out", out, i.dtype("X"));
+  i.out("Indices", out, DType::i64);
+  i.share_lod("X", "Out");
+  i.share_lod("X", "Indices");
+}
+
+// A NaN comes first, so that it is seen.
+template <class T>
+bool before(T a, T b) {
+  return a > b || (a != a && b == b);
+}
+
+// The k largest of a row in falling order, the lower index first where they are equal: each element
+// is sifted into those found so far.
+template <class T>
+void top_of_row(const T* x, int64_t n, int64_t k, T* values, int64_t* indices) {
+  int64_t found = 0;
+  for (int64_t j = 0; j < n; ++j) {
+    if (found == k && !before(x[j], values[k - 1])) continue;
+    int64_t at = found < k ? found++ : k - 1;
+    for (; at > 0 && before(x[j], values[at - 1]); --at) {
+      values[at] = values[at - 1];
+      indices[at] = indices[at - 1];
+    }
+    values[at] = x[j];
+    indices[at] = j;
+  }
+}
+
+Kernel bind_top_k(const Bind& b) {
+  const Arg x = b.in("X"), out = b.out("Out"), indices = b.out("Indices");
+  const int64_t k = b.attr<int32_t>("k");
+  return with_dtype(b.dtype("X"), [&](auto t) -> Kernel {
+    using T = decltype(t);
+    return [=](const Run& r) {
+      const Around a(r[x].shape, -1);
+      const T* v = r[x].as<const T>();
+      T* values = r[out].as<T>();
+      auto* ids = r[indices].as<int64_t>();
+      r.pool.parallel_for(a.outer, map_grain / (a.n + 1) + 1, [=](int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; ++row)
+          top_of_row(v + row * a.n, a.n, k, values + row * k, ids + row * k);
+      });
+    };
+  });
+}
+
+Kernel bind_top_k_grad(const Bind& b) {
+  const Arg indices = b.in("Indices"), dy = b.in("Out@GRAD"), dx = b.out("X@GRAD");
+  const int64_t k = b.attr<int32_t>("k");
+  return with_float(b.dtype("Out@GRAD"), [&](auto t) -> Kernel {
+    using T = decltype(t);
+    return [=](const Run& r) {
+      const Around a(r[dx].shape, -1);
+      const auto* ids = r[indices].as<const int64_t>();
+      const T* from = r[dy].as<const T>();
+      T* to = r[dx].as<T>();
+      std::fill_n(to, r[dx].numel(), T(0));
+      for (int64_t i = 0; i < a.outer * k; ++i) to[i / k * a.n + ids[i]] = from[i];
+    };
+  });
+}
+
+}  // namespace
+
+std::vector<OpDef> select_ops() {
+  const OpDef arg{
+      .in = {{"X"}}, .out = {{"Out"}}, .attrs = {{"axis", int64_t{-1}}}, .infer = infer_arg};
+  OpDef arg_max = arg, arg_min = arg;
+  arg_max.type = "arg_max";
+  arg_max.bind = bind_arg<More>;
+  arg_min.type = "arg_min";
+  arg_min.bind = bind_arg<Fewer>;
+  return {
+      {.type = "gather",
+       .in = {{"X"}, {"Index"}},
+       .out = {{"Out"}},
+       .infer = infer_gather,
+       .bind = bind_gather,
+       .grad = {"gather_grad", {"X", "Index", "Out@GRAD"}, {"X@GRAD"}}},
+      {.type = "gather_grad",
+       .in = {{"X"}, {"Index"}, {"Out@GRAD"}},
+       .out = {{"X@GRAD", SlotDef::optional}},
+       .infer = infer_grad_same,
+       .bind = bind_gather_grad,
+       .shape_only = {"X"}},
+      {.type = "one_hot",
+       .in = {{"X"}},
+       .out = {{"Out"}},
+       .attrs = {{"depth", -1}, {"dtype", static_cast<int32_t>(DType::f32)}},
+       .infer = infer_one_hot,
+       .bind = bind_one_hot,
+       .required_attrs = {"depth"}},
+      arg_max,
+      arg_min,
+      {.type = "top_k",
+       .in = {{"X"}},
+       .out = {{"Out"}, {"Indices"}},
+       .attrs = {{"k", 1}},
+       .infer = infer_top_k,
+       .bind = bind_top_k,
+       .grad = {"top_k_grad", {"X", "Indices", "Out@GRAD"}, {"X@GRAD"}}},
+      {.type = "top_k_grad",
+       .in = {{"X"}, {"Indices"}, {"Out@GRAD"}},
+       .out = {{"X@GRAD", SlotDef::optional}},
+       .attrs = {{"k", 1}},
+       .infer = infer_grad_same,
+       .bind = bind_top_k_grad,
+       .shape_only = {"X"}},
+  };
+}
+
+}  // namespace paddle

@@ -1,0 +1,320 @@
+// The same elements under another shape, order or type: reshape2, squeeze2, unsqueeze2, flatten2,
+// transpose2, cast; and the ops that turn shapes and constants into tensors. XShape is [0, lengths
+// of X]: it keeps the shape for the gradient and takes no memory.
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/map.h"
+#include "ops/common.h"
+#include "ops/strided.h"
+
+namespace paddle {
+namespace {
+
+// Out with a new shape, and XShape. LoD describes the first dimension, so it goes where that goes.
+void out_as(Infer& i, const Shape& out, bool same_order = true) {
+  const Shape& x = i.shape("X");
+  i.out("Out", out, i.dtype("X"));
+  if (same_order && x.rank() > 0 && out.rank() > 0 && x[0] == out[0]) i.share_lod("X", "Out");
+  if (!i.has_out("XShape")) return;
+  Shape kept{0};
+  for (const int64_t d : x) kept.append(d);
+  i.out("XShape", kept, i.dtype("X"));
+  i.share_lod("X", "XShape");
+}
+
+// The lengths of one inferred dimension: what is left of X when the named ones are taken out.
+int64_t rest_of(const Infer& i, const Shape& x, const Ints& wanted) {
+  int64_t left = 1, named = 1;
+  for (int d = 0; d < x.rank(); ++d) {
+    const bool copied = d < static_cast<int>(wanted.size()) && wanted[static_cast<size_t>(d)] == 0;
+    if (copied) continue;
+    if (x[d] < 0) return -1;
+    left *= x[d];
+  }
+  for (const int32_t w : wanted)
+    if (w > 0) named *= w;
+  i.check(left % named == 0, "cannot reshape ", i.tell("X"), " to ", attr_text(wanted), ": ", left,
+          " elements are no multiple of ", named);
+  return left / named;
+}
+
+void infer_reshape(Infer& i) {
+  const Shape& x = i.shape("X");
+  const auto wanted = i.attr<Ints>("shape");
+  i.check(!wanted.empty(), "the attribute 'shape' is empty");
+  Shape out;
+  int unknown = -1;
+  for (int d = 0; d < static_cast<int>(wanted.size()); ++d) {
+    const int32_t w = wanted[static_cast<size_t>(d)];
+    i.check(w >= -1, "the shape ", attr_text(wanted), " has a length of ", w);
+    i.check(w != -1 || unknown < 0, "the shape ", attr_text(wanted), " has more than one -1");
+    i.check(w != 0 || d < x.rank(), "the 0 at place ", d, " of the shape ", attr_text(wanted),
+            " copies a length that ", i.tell("X"), " does not have");
+    if (w == -1) unknown = d;
+    out.append(w == 0 ? x[d] : w);
+  }
+  if (unknown >= 0) out[unknown] = rest_of(i, x, wanted);
+  i.check(!x.known() || !out.known() || x.numel() == out.numel(), "cannot reshape ", i.tell("X"),
+          " to ", attr_text(wanted), ": ", x.numel(), " elements are not ", out.numel());
+  out_as(i, out);
+}
+
+void infer_squeeze(Infer& i) {
+  const Shape& x = i.shape("X");
+  const auto axes = i.attr<Ints>("axes");
+  bool gone[Shape::max_rank] = {};
+  for (const int32_t a : axes) {
+    const int d = resolve_axis(i, a, x.rank());
+    i.check(x[d] == 1 || x[d] < 0, "axis ", a, " of ", i.tell("X"), " has length ", x[d],
+            ": only a length of 1 can be squeezed away");
+    gone[d] = true;
+  }
+  Shape out;
+  for (int d = 0; d < x.rank(); ++d)
+    if (!(axes.empty() ? x[d] == 1 : gone[d])) out.append(x[d]);
+  if (out.rank() == 0) out.append(1);
+  out_as(i, out);
+}
+
+void infer_unsqueeze(Infer& i) {
+  Shape out = i.shape("X");
+  for (const int32_t a : i.attr<Ints>("axes")) {
+    const int at = resolve_axis(i, a, out.rank() + 1);
+    out.append(1);
+    for (int d = out.rank() - 1; d > at; --d) out[d] = out[d - 1];
+    out[at] = 1;
+  }
+  out_as(i, out);
+}
+
+void infer_flatten(Infer& i) {
+  const Shape& x = i.shape("X");
+  const auto axis = i.attr<int32_t>("axis");
+  i.check(axis >= 0 && axis <= x.rank(), "axis ", axis, " is outside of ", i.tell("X"));
+  out_as(i, {x.product(0, axis), x.product(axis, x.rank())});
+}
+
+void infer_from_x_shape(Infer& i) {
+  const Shape& kept = i.shape("XShape");
+  i.check(kept.rank() >= 1, i.tell("XShape"), " must start with 0");
+  i.out("X@GRAD", kept.slice(1, kept.rank()), i.dtype("Out@GRAD"));
+  i.share_lod("XShape", "X@GRAD");
+}
+
+// Nothing is to be done where the plan let both share their memory.
+Kernel copy(Arg from, Arg to) {
+  return [=](const Run& r) {
+    const View &in = r[from], &out = r[to];
+    if (in.data == out.data) return;
+    Strided nest;
+    nest.add(in.numel(), 1, 1);
+    strided_copy(r.pool, nest, size_of(in.dtype), out.data, in.data);
+  };
+}
+Kernel bind_copy(const Bind& b) { return copy(b.in("X"), b.out("Out")); }
+Kernel bind_copy_grad(const Bind& b) { return copy(b.in("Out@GRAD"), b.out("X@GRAD")); }
+
+void infer_transpose(Infer& i) {
+  const Shape& x = i.shape("X");
+  const auto axis = i.attr<Ints>("axis");
+  Ints sorted = axis;
+  std::sort(sorted.begin(), sorted.end());
+  bool each = static_cast<int>(axis.size()) == x.rank();
+  for (size_t k = 0; k < sorted.size(); ++k) each &= sorted[k] == static_cast<int32_t>(k);
+  i.check(each, "axis ", attr_text(axis), " must name every dimension of ", i.tell("X"), " once");
+  Shape out;
+  for (const int32_t a : axis) out.append(x[a]);
+  out_as(i, out, false);
+}
+
+// The elements of X in the order of Out; `to_out` says which of the two is written.
+Kernel transpose(Arg x, Arg out, const Ints& axis, bool to_out) {
+  return [=](const Run& r) {
+    // Of the two shapes each is the other permuted; Out's is always at hand.
+    const Shape& shape = r[out].shape;
+    Shape original = shape;
+    for (int k = 0; k < shape.rank(); ++k) original[axis[static_cast<size_t>(k)]] = shape[k];
+    const Strides in_out(shape), in_x(original);
+    Strided nest;
+    for (int k = 0; k < shape.rank(); ++k) {
+      const int64_t o = in_out[k], s = in_x[axis[static_cast<size_t>(k)]];
+      nest.add(shape[k], to_out ? o : s, to_out ? s : o);
+    }
+    const View &from = r[to_out ? x : out], &to = r[to_out ? out : x];
+    strided_copy(r.pool, nest, size_of(from.dtype), to.data, from.data);
+  };
+}
+Kernel bind_transpose(const Bind& b) {
+  return transpose(b.in("X"), b.out("Out"), b.attr<Ints>("axis"), true);
+}
+Kernel bind_transpose_grad(const Bind& b) {
+  return transpose(b.out("X@GRAD"), b.in("Out@GRAD"), b.attr<Ints>("axis"), false);
+}
+
+void infer_cast(Infer& i) {
+  const DType from = dtype_attr(i.op().attrs, "in_dtype"),
+              to = dtype_attr(i.op().attrs, "out_dtype");
+  i.check(from == i.dtype("X"), "in_dtype is ", name_of(from), ", but X (", i.op().in["X"][0],
+          ") is ", name_of(i.dtype("X")));
+  i.out("Out", i.shape("X"), to);
+  i.share_lod("X", "Out");
+}
+
+template <class To>
+struct Cast {
+  template <class From>
+  PS_HD To operator()(From x) const {
+    return static_cast<To>(x);
+  }
+};
+
+Kernel bind_cast(const Bind& b) {
+  const Arg x = b.in("X"), out = b.out("Out");
+  return with_dtype(b.dtype("X"), [&](auto f) {
+    return with_dtype(b.out_dtype("Out"), [&](auto t) -> Kernel {
+      using From = decltype(f);
+      using To = decltype(t);
+      return [=](const Run& r) {
+        map(r.pool, r[x].numel(), Cast<To>{}, r[out].as<To>(), r[x].as<const From>());
+      };
+    });
+  });
+}
+
+std::vector<Op> cast_back(const Op& forward, const std::function<bool(const std::string&)>& want) {
+  const std::string& x = forward.in["X"][0];
+  Op g{.type = "cast", .attrs = forward.attrs};
+  g.in.set("X", {grad_name(forward.out["Out"][0])});
+  g.out.set("Out", {want(x) ? grad_name(x) : std::string(empty_name)});
+  g.attrs.set("in_dtype", *forward.attrs.find("out_dtype"));
+  g.attrs.set("out_dtype", *forward.attrs.find("in_dtype"));
+  return {std::move(g)};
+}
+
+void infer_shape_of(Infer& i) { i.out("Out", {i.shape("Input").rank()}, DType::i32); }
+
+Kernel bind_shape_of(const Bind& b) {
+  const Arg in = b.in("Input"), out = b.out("Out");
+  return [=](const Run& r) {
+    for (int d = 0; d < r[in].shape.rank(); ++d)
+      r[out].as<int32_t>()[d] = static_cast<int32_t>(r[in].shape[d]);
+  };
+}
+
+const char* values_attr(DType t) {
+  switch (t) {
+    case DType::f32: return "fp32_values";
+    case DType::i32: return "int32_values";
+    case DType::i64: return "int64_values";
+    default: return nullptr;
+  }
+}
+
+void infer_assign_value(Infer& i) {
+  const DType dtype = dtype_attr(i.op().attrs, "dtype");
+  const char* name = values_attr(dtype);
+  i.check(name != nullptr, "the dtype must be float32, int32 or int64, found ", name_of(dtype));
+  const auto dims = i.attr<Longs>("shape");
+  const Shape shape{std::span<const int64_t>(dims)};
+  const auto count = std::visit(
+      [](const auto& v) -> int64_t {
+        if constexpr (requires { v.size(); })
+          return static_cast<int64_t>(v.size());
+        else
+          return 1;
+      },
+      *i.op().attrs.find(name));
+  i.check(shape.numel() == count, "the shape ", shape, " needs ", shape.numel(), " values, found ",
+          count, " in ", name);
+  i.out("Out", shape, dtype);
+}
+
+template <class List>
+Kernel assign(Arg out, const List& values) {
+  return [=](const Run& r) {
+    std::copy(values.begin(), values.end(), r[out].as<typename List::value_type>());
+  };
+}
+
+Kernel bind_assign_value(const Bind& b) {
+  const Arg out = b.out("Out");
+  switch (b.out_dtype("Out")) {
+    case DType::f32: return assign(out, b.attr<Floats>("fp32_values"));
+    case DType::i32: return assign(out, b.attr<Ints>("int32_values"));
+    default: return assign(out, b.attr<Longs>("int64_values"));
+  }
+}
+
+// An op that keeps the elements and their order, and the gradient that gives X its shape back.
+void add_reshaping(std::vector<OpDef>& defs, const std::string& type, const Attrs& attrs,
+                   void (*infer)(Infer&)) {
+  defs.push_back({.type = type,
+                  .in = {{"X"}},
+                  .out = {{"Out"}, {"XShape", SlotDef::intermediate}},
+                  .attrs = attrs,
+                  .infer = infer,
+                  .bind = bind_copy,
+                  .grad = {type + "_grad", {"XShape", "Out@GRAD"}, {"X@GRAD"}},
+                  .inplace = {{"X", "Out"}}});
+  defs.push_back({.type = type + "_grad",
+                  .in = {{"XShape"}, {"Out@GRAD"}},
+                  .out = {{"X@GRAD", SlotDef::optional}},
+                  .attrs = attrs,
+                  .infer = infer_from_x_shape,
+                  .bind = bind_copy_grad,
+                  .inplace = {{"Out@GRAD", "X@GRAD"}},
+                  .shape_only = {"XShape"}});
+}
+
+}  // namespace
+
+std::vector<OpDef> shape_ops() {
+  constexpr int32_t f32 = static_cast<int32_t>(DType::f32);
+  std::vector<OpDef> defs;
+  add_reshaping(defs, "reshape2", {{"shape", Ints{}}}, infer_reshape);
+  add_reshaping(defs, "squeeze2", {{"axes", Ints{}}}, infer_squeeze);
+  add_reshaping(defs, "unsqueeze2", {{"axes", Ints{}}}, infer_unsqueeze);
+  add_reshaping(defs, "flatten2", {{"axis", 1}}, infer_flatten);
+  defs.push_back({.type = "transpose2",
+                  .in = {{"X"}},
+                  .out = {{"Out"}, {"XShape", SlotDef::intermediate}},
+                  .attrs = {{"axis", Ints{}}},
+                  .infer = infer_transpose,
+                  .bind = bind_transpose,
+                  .grad = {"transpose2_grad", {"XShape", "Out@GRAD"}, {"X@GRAD"}}});
+  defs.push_back({.type = "transpose2_grad",
+                  .in = {{"XShape"}, {"Out@GRAD"}},
+                  .out = {{"X@GRAD", SlotDef::optional}},
+                  .attrs = {{"axis", Ints{}}},
+                  .infer = infer_from_x_shape,
+                  .bind = bind_transpose_grad,
+                  .shape_only = {"XShape"}});
+  defs.push_back({.type = "cast",
+                  .in = {{"X"}},
+                  .out = {{"Out"}},
+                  .attrs = {{"in_dtype", f32}, {"out_dtype", f32}},
+                  .infer = infer_cast,
+                  .bind = bind_cast,
+                  .make_grad = cast_back,
+                  .required_attrs = {"in_dtype", "out_dtype"}});
+  defs.push_back({.type = "shape",
+                  .in = {{"Input"}},
+                  .out = {{"Out"}},
+                  .infer = infer_shape_of,
+                  .bind = bind_shape_of,
+                  .shape_only = {"Input"}});
+  defs.push_back({.type = "assign_value",
+                  .in = {},
+                  .out = {{"Out"}},
+                  .attrs = {{"shape", Ints{}},
+                            {"dtype", f32},
+                            {"fp32_values", Floats{}},
+                            {"int32_values", Ints{}},
+                            {"int64_values", Longs{}}},
+                  .infer = infer_assign_value,
+                  .bind = bind_assign_value});
+  return defs;
+}
+
+}  // namespace paddle

@@ -1,0 +1,188 @@
+// Parts of tensors, and tensors repeated: slice, expand.
+#include <algorithm>
+
+#include "ops/common.h"
+#include "ops/reducing.h"
+#include "ops/strided.h"
+
+namespace paddle {
+namespace {
+
+// The attributes of a slice.
+struct Cuts {
+  Ints axes, starts, ends;
+  explicit Cuts(const Attrs& a)
+      : axes(a.get<Ints>("axes")), starts(a.get<Ints>("starts")), ends(a.get<Ints>("ends")) {}
+};
+
+// Where a slice lies in its input: negative ends count from the back, and what lies outside is cut.
+struct Box {
+  Shape lengths;
+  int64_t begin[Shape::max_rank] = {};
+
+  Box(const Shape& x, const Cuts& cuts) : lengths(x) {
+    const auto& [axes, starts, ends] = cuts;
+    for (size_t k = 0; k < axes.size(); ++k) {
+      const int64_t n = x[axes[k]];
+      if (n < 0) continue;
+      const auto place = [n](int64_t at) {
+        return std::clamp<int64_t>(at < 0 ? at + n : at, 0, n);
+      };
+      begin[axes[k]] = place(starts[k]);
+      lengths[axes[k]] = std::max<int64_t>(place(ends[k]) - place(starts[k]), 0);
+    }
+  }
+};
+
+void infer_slice(Infer& i) {
+  const Shape& x = i.shape("Input");
+  const Cuts cuts(i.op().attrs);
+  const auto& [axes, starts, ends] = cuts;
+  i.check(axes.size() == starts.size() && axes.size() == ends.size(), "axes ", attr_text(axes),
+          ", starts ", attr_text(starts), " and ends ", attr_text(ends),
+          " must have as many entries");
+  for (const int32_t a : axes)
+    i.check(a >= 0 && a < x.rank(), "axis ", a, " is outside of ", i.tell("Input"));
+  const Box box(x, cuts);
+  for (size_t k = 0; k < axes.size(); ++k)
+    i.check(x[axes[k]] <= 0 || box.lengths[axes[k]] > 0, "the slice from ", starts[k], " to ",
+            ends[k], " of axis ", axes[k], " of ", i.tell("Input"), " is empty");
+  const auto dropped = i.attr<Ints>("decrease_axis");
+  Shape out;
+  for (int d = 0; d < x.rank(); ++d) {
+    const bool drop = std::count(dropped.begin(), dropped.end(), d) > 0;
+    i.check(!drop || box.lengths[d] == 1 || box.lengths[d] < 0, "axis ", d,
+            " of decrease_axis has length ", box.lengths[d], ", not 1");
+    if (!drop) out.append(box.lengths[d]);
+  }
+  if (out.rank() == 0) out.append(1);
+  i.out("Out", out, i.dtype("Input"));
+  if (std::count(axes.begin(), axes.end(), 0) == 0) i.share_lod("Input", "Out");
+}
+
+// The loops of a slice: first array the slice, second the whole.
+Strided slice_nest(const Shape& x, const Box& box, int64_t& offset) {
+  const Strides part(box.lengths), whole(x);
+  Strided nest;
+  offset = 0;
+  for (int d = 0; d < x.rank(); ++d) {
+    nest.add(box.lengths[d], part[d], whole[d]);
+    offset += box.begin[d] * whole[d];
+  }
+  return nest;
+}
+
+Kernel bind_slice(const Bind& b) {
+  const Arg x = b.in("Input"), out = b.out("Out");
+  const Cuts cuts(b.op().attrs);
+  return [=](const Run& r) {
+    int64_t offset;
+    const Strided nest = slice_nest(r[x].shape, Box(r[x].shape, cuts), offset);
+    const size_t size = size_of(r[x].dtype);
+    strided_copy(r.pool, nest, size, r[out].data, advance(r[x].data, offset, size));
+  };
+}
+
+Kernel bind_slice_grad(const Bind& b) {
+  const Arg x = b.in("Input"), dy = b.in("Out@GRAD"), dx = b.out("Input@GRAD");
+  const Cuts cuts(b.op().attrs);
+  return with_float(b.dtype("Out@GRAD"), [&](auto t) -> Kernel {
+    using T = decltype(t);
+    return [=](const Run& r) {
+      int64_t offset;
+      const Strided nest = slice_nest(r[x].shape, Box(r[x].shape, cuts), offset);
+      std::fill_n(r[dx].as<T>(), r[dx].numel(), T(0));
+      if (nest.total() == 0) return;
+      const T* from = r[dy].as<const T>();
+      T* to = r[dx].as<T>() + offset;
+      nest.for_runs(r.pool, [=](int64_t a, int64_t at, int64_t n, int64_t sa, int64_t sb) {
+        for (int64_t k = 0; k < n; ++k) to[at + k * sb] = from[a + k * sa];
+      });
+    };
+  });
+}
+
+void infer_expand(Infer& i) {
+  const Shape& x = i.shape("X");
+  const auto times = i.attr<Ints>("expand_times");
+  i.check(static_cast<int>(times.size()) == x.rank(), "expand_times ", attr_text(times),
+          " must have one entry for each dimension of ", i.tell("X"));
+  Shape out = x;
+  for (int d = 0; d < x.rank(); ++d) {
+    const int32_t n = times[static_cast<size_t>(d)];
+    i.check(n >= 1, "expand_times ", attr_text(times), " has an entry of ", n);
+    if (out[d] >= 0) out[d] *= n;
+  }
+  i.out("Out", out, i.dtype("X"));
+  if (x.rank() > 0 && times[0] == 1) i.share_lod("X", "Out");
+}
+
+Kernel bind_expand(const Bind& b) {
+  const Arg x = b.in("X"), out = b.out("Out");
+  const auto times = b.attr<Ints>("expand_times");
+  return [=](const Run& r) {
+    const Shape& shape = r[x].shape;
+    const Strides from(shape), to(r[out].shape);
+    Strided nest;
+    for (int d = 0; d < shape.rank(); ++d) {
+      nest.add(times[static_cast<size_t>(d)], shape[d] * to[d], 0);
+      nest.add(shape[d], to[d], from[d]);
+    }
+    strided_copy(r.pool, nest, size_of(r[x].dtype), r[out].data, r[x].data);
+  };
+}
+
+Kernel bind_expand_grad(const Bind& b) {
+  const Arg x = b.in("X"), dy = b.in("Out@GRAD"), dx = b.out("X@GRAD");
+  const auto times = b.attr<Ints>("expand_times");
+  return with_float(b.dtype("Out@GRAD"), [&](auto t) -> Kernel {
+    using T = decltype(t);
+    return [=](const Run& r) {
+      Reduction sum;
+      for (int d = 0; d < r[x].shape.rank(); ++d) {
+        sum.add(times[static_cast<size_t>(d)], true);
+        sum.add(r[x].shape[d], false);
+      }
+      sum.run<reducing::Sum>(r.pool, r.scratch, r[dy].as<const T>(), r[dx].as<T>());
+    };
+  });
+}
+
+}  // namespace
+
+std::vector<OpDef> slice_ops() {
+  const Attrs slice_attrs = {
+      {"axes", Ints{}}, {"starts", Ints{}}, {"ends", Ints{}}, {"decrease_axis", Ints{}}};
+  return {
+      {.type = "slice",
+       .in = {{"Input"}},
+       .out = {{"Out"}},
+       .attrs = slice_attrs,
+       .infer = infer_slice,
+       .bind = bind_slice,
+       .grad = {"slice_grad", {"Input", "Out@GRAD"}, {"Input@GRAD"}}},
+      {.type = "slice_grad",
+       .in = {{"Input"}, {"Out@GRAD"}},
+       .out = {{"Input@GRAD", SlotDef::optional}},
+       .attrs = slice_attrs,
+       .infer = infer_grad_same,
+       .bind = bind_slice_grad,
+       .shape_only = {"Input"}},
+      {.type = "expand",
+       .in = {{"X"}},
+       .out = {{"Out"}},
+       .attrs = {{"expand_times", Ints{}}},
+       .infer = infer_expand,
+       .bind = bind_expand,
+       .grad = {"expand_grad", {"X", "Out@GRAD"}, {"X@GRAD"}}},
+      {.type = "expand_grad",
+       .in = {{"X"}, {"Out@GRAD"}},
+       .out = {{"X@GRAD", SlotDef::optional}},
+       .attrs = {{"expand_times", Ints{}}},
+       .infer = infer_grad_same,
+       .bind = bind_expand_grad,
+       .shape_only = {"X"}},
+  };
+}
+
+}  // namespace paddle

@@ -1,0 +1,84 @@
+// A rule's functor over arrays: every element of a parameter, or the rows that a sparse gradient
+// names.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/map.h"
+
+namespace paddle::optim {
+
+// Rows of a gradient, merged: `ids` rise and are distinct, row i of `values` belongs to table row
+// ids[i].
+template <class T>
+struct Rows {
+  int64_t count, width, height;
+  const int64_t* ids;
+  const T* values;
+};
+
+namespace detail {
+
+// The functor where there is no gradient.
+template <class F>
+struct Fade {
+  F f;
+  template <class T, class... S>
+  PS_HD void operator()(T& p, S&... state) const {
+    f(p, T(0), state...);
+  }
+};
+
+// Rows [begin, end) of `rows`, each on its own place in the table.
+template <class F, class T, class... S>
+PS_CLONES void update_rows_range(int64_t begin, int64_t end, const Rows<T>& rows, const F& given,
+                                 T* p, S*... state) {
+  const F f = given;
+  for (int64_t i = begin; i < end; ++i) {
+    const int64_t at = rows.ids[i] * rows.width;
+    const T* g = rows.values + i * rows.width;
+    PS_IVDEP
+    for (int64_t j = 0; j < rows.width; ++j) f(p[at + j], g[j], state[at + j]...);
+  }
+}
+
+}  // namespace detail
+
+// All n elements.
+template <class F, class T, class... S>
+void update_dense(ThreadPool& pool, int64_t n, const F& f, T* p, const T* g, S*... state) {
+  update(pool, n, f, p, g, state...);
+}
+
+// The rows that are there; the others stay as they are.
+template <class F, class T, class... S>
+void update_rows(ThreadPool& pool, const Rows<T>& rows, const F& f, T* p, S*... state) {
+  const int64_t grain = std::max<int64_t>(1, map_grain / std::max<int64_t>(1, rows.width));
+  pool.parallel_for(rows.count, grain, [&](int64_t begin, int64_t end) {
+    detail::update_rows_range(begin, end, rows, f, p, state...);
+  });
+}
+
+// Every row of the table, those that are not there with a gradient of zero: the same as
+// update_dense() on the dense gradient.
+template <class F, class T, class... S>
+void update_all_rows(ThreadPool& pool, const Rows<T>& rows, const F& f, T* p, S*... state) {
+  const int64_t grain = std::max<int64_t>(1, map_grain / std::max<int64_t>(1, rows.width));
+  pool.parallel_for(rows.height, grain, [&](int64_t begin, int64_t end) {
+    const int64_t* last = rows.ids + rows.count;
+    const int64_t* id = std::lower_bound(rows.ids, last, begin);
+    for (int64_t row = begin; row < end;) {
+      const int64_t present = id < last && *id < end ? *id : end;
+      paddle::detail::update_range(row * rows.width, present * rows.width, detail::Fade<F>{f}, p,
+                                   state...);
+      if (present < end) {
+        const int64_t i = id++ - rows.ids;
+        detail::update_rows_range(i, i + 1, rows, f, p, state...);
+      }
+      row = present + 1;
+    }
+  });
+}
+
+}  // namespace paddle::optim

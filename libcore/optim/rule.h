@@ -1,0 +1,95 @@
+// The table of update rules: what each needs and how to run it, without its C++ type. The optimizer
+// ops are made from it, and a parameter-server shard runs its slices by it.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "optim/apply.h"
+
+namespace paddle::optim {
+
+// An array as large as the parameter, by the op's slots.
+struct State {
+  std::string in, out;
+  bool optional = false;
+};
+
+// A number that is set once, by the op's attribute.
+struct Setting {
+  std::string name;
+  std::variant<float, bool> fallback;
+  bool required = false;
+};
+
+// Numbers by name: those that are read each time (learning rate, powers) and the settings.
+template <class T>
+class Numbers {
+ public:
+  Numbers(std::span<const std::string> names, std::span<const T> values)
+      : names_(names), values_(values) {}
+  // The name is one of the rule's own.
+  T operator()(std::string_view name) const {
+    size_t i = 0;
+    while (names_[i] != name) ++i;
+    return values_[i];
+  }
+
+ private:
+  std::span<const std::string> names_;
+  std::span<const T> values_;
+};
+
+// One update of one parameter. `numbers` are in the order of Rule::numbers, `states` in that of
+// Rule::states; an optional state that is absent is null.
+template <class T>
+struct Call {
+  ThreadPool& pool;
+  std::span<const T> numbers;
+  T* param;
+  std::span<T* const> states;
+};
+
+struct Rule;
+template <class T>
+struct Updates {
+  void (*dense)(const Rule&, const Call<T>&, const T* grad, int64_t n) = nullptr;
+  // Rows as apply.h says; merged unless the rule takes repeated rows.
+  void (*rows)(const Rule&, const Call<T>&, const Rows<T>&) = nullptr;
+};
+
+struct Rule {
+  std::string type;                 // of the op: "adam"
+  std::vector<State> states;        // in the order of the functor's arguments
+  std::vector<std::string> inputs;  // one-element inputs: "LearningRate", "Beta1Pow", …
+  std::vector<Setting> settings;    // attributes
+  Updates<float> f32;
+  Updates<double> f64;
+  bool takes_repeated_rows = false;  // duplicates need no merge
+  std::vector<std::string> numbers;  // inputs, then settings by name
+};
+
+const std::vector<Rule>& rules();
+// The rule of an op type, or null.
+const Rule* find_rule(std::string_view type);
+
+// p and states from a dense gradient of n elements.
+void apply_dense(const Rule& rule, const Call<float>& call, const float* grad, int64_t n);
+void apply_dense(const Rule& rule, const Call<double>& call, const double* grad, int64_t n);
+
+// Bytes of scratch that apply_rows() needs for a gradient of `count` rows.
+template <class T>
+size_t rows_scratch_bytes(const Rule& rule, int64_t count, int64_t width);
+
+// From rows in any order, which may repeat. Rules in which time alone changes a parameter
+// (momentum, adam, …) touch every row, so that the result is that of the dense gradient; the
+// others, and lazy adam, touch the rows that are there. Throws Error(data) if an id lies outside
+// [0, height).
+void apply_rows(const Rule& rule, const Call<float>& call, const Rows<float>& rows, void* scratch);
+void apply_rows(const Rule& rule, const Call<double>& call, const Rows<double>& rows,
+                void* scratch);
+
+}  // namespace paddle::optim
