@@ -8,6 +8,7 @@
 #include "base/suggest.h"
 #include "base/version.h"
 #include "options/commands.h"
+#include "trainer/trainer.h"
 
 namespace paddle {
 namespace {
@@ -21,7 +22,10 @@ int print_version(std::span<const std::string> words) {
 
 std::vector<Command> commands() {
   return {
+      {"train", "Start a job: train, test, time or check a network", trainer_main},
       {"version", "Print the version and how it was compiled", print_version},
+      {"dump_config", "Print the programs that a job file makes", dump_config_main},
+      {"make_diagram", "Write the network of a job file as a Graphviz file", make_diagram_main},
       {"help", "Print this text", nullptr},  // run_command() answers it
   };
 }

@@ -59,8 +59,9 @@ class Checker {
 
   void option(const JsonMember& m, const fb::StructDef& def) {
     const std::string where = text(problems_.file(), ":", m.line);
-    const std::string wrong = options_.set_from_file(m.key, m.value.text, where);
+    std::string wrong = options_.set_from_file(m.key, m.value.text, where);
     if (wrong.empty()) return;
+    if (wrong.starts_with(where + ": ")) wrong = wrong.substr(where.size() + 2);
     const std::string guess = nearest(m.key, names(def));
     problems_.add(m.line, guess.empty() ? wrong
                                         : text("'", m.key, "' is no key of a job (did you mean '",
@@ -156,15 +157,16 @@ JobFile parse_job(const std::string& path, std::string source, const std::string
   JobFile file(path);
   file.source = std::move(source);
   file.tree = parse_json(file.source, path, split_arguments(config_args));
+  JsonValue typed = file.tree;
 
   fb::Parser parser;
   require(parser.Parse(job_schema), Error::Kind::config,
           "the built-in job schema is broken: ", parser.error_);
   Problems problems(path);
-  Checker(problems, options).root(file.tree, *parser.root_struct_def_);
+  Checker(problems, options).root(typed, *parser.root_struct_def_);
   problems.report();
 
-  require(parser.ParseJson(json_text(file.tree).c_str(), path.c_str()), Error::Kind::config, path,
+  require(parser.ParseJson(json_text(typed).c_str(), path.c_str()), Error::Kind::config, path,
           ": ", parser.error_);
   file.job.reset(fb::GetRoot<job::Job>(parser.builder_.GetBufferPointer())->UnPack());
   return file;

@@ -51,11 +51,12 @@ class LineReader {
 // 'text', cut to a length that fits a message.
 std::string quoted(std::string_view text);
 
-// The token up to the next blank (space or tab), taken off the front of `line`; empty at its end.
+// The token up to the next blank, taken off the front of `line`; empty at its end.
 std::string_view next_word(std::string_view& line);
 
 // The whole of `word` as a number; false where it is none. parse_float refuses NaN and infinity.
 bool parse_float(std::string_view word, double& value);
+bool parse_float(std::string_view word, float& value);
 bool parse_int(std::string_view word, int64_t& value);
 
 }  // namespace paddle

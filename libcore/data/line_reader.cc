@@ -24,6 +24,8 @@ bool LineReader::next(std::string_view& line) {
     ++number_;
     if (length > 0 && from[length - 1] == '\r') --length;
     line = {from, length};
+    if (number_ == 1 && line.starts_with("\xEF\xBB\xBF"))
+      line.remove_prefix(3);  // a byte order mark
     return true;
   }
 }
@@ -64,13 +66,17 @@ std::string quoted(std::string_view text) {
   return out + (text.size() > most ? "…'" : "'");
 }
 
+namespace {
+constexpr std::string_view blanks = " \t\v\f\r";
+}
+
 std::string_view next_word(std::string_view& line) {
-  const size_t begin = line.find_first_not_of(" \t");
+  const size_t begin = line.find_first_not_of(blanks);
   if (begin == std::string_view::npos) {
     line = {};
     return {};
   }
-  const size_t end = std::min(line.find_first_of(" \t", begin), line.size());
+  const size_t end = std::min(line.find_first_of(blanks, begin), line.size());
   const std::string_view word = line.substr(begin, end - begin);
   line.remove_prefix(end);
   return word;
@@ -90,6 +96,14 @@ bool parse(std::string_view word, T& value) {
 
 bool parse_float(std::string_view word, double& value) {
   return parse(word, value) && std::isfinite(value);
+}
+
+// Through double, so that a number too small for a float becomes 0 instead of an error.
+bool parse_float(std::string_view word, float& value) {
+  double wide = 0;
+  if (!parse_float(word, wide)) return false;
+  value = static_cast<float>(wide);
+  return std::isfinite(value);
 }
 
 bool parse_int(std::string_view word, int64_t& value) { return parse(word, value); }

@@ -1,6 +1,4 @@
 // The reader over records in memory: shard, shuffle, batch, seek.
-#include <numeric>
-
 #include "base/random.h"
 #include "data/records.h"
 
@@ -50,14 +48,12 @@ class MemoryReader : public Reader {
   }
 
  private:
-  // Fisher-Yates from the same start each time, so that the order owes nothing to earlier passes.
+  // From the same start each time, so that the order owes nothing to earlier passes.
   void arrange(uint64_t pass) {
     pass_ = pass;
     if (!shuffle_) return;
     order_ = mine_;
-    const RandomStream random(seed_, mix64(pass) ^ hash_text("shuffle"));
-    for (uint64_t i = order_.size(); i > 1; --i)
-      std::swap(order_[i - 1], order_[random.below(i, i)]);
+    shuffle(order_, seed_, mix64(pass));
   }
 
   std::unique_ptr<Records> records_;
@@ -70,6 +66,11 @@ class MemoryReader : public Reader {
 };
 
 }  // namespace
+
+void shuffle(std::span<uint32_t> order, uint64_t seed, uint64_t stream) {
+  const RandomStream random(seed, stream ^ hash_text("shuffle"));
+  for (uint64_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i, i)]);
+}
 
 std::unique_ptr<Reader> read_records(std::unique_ptr<Records> records, const ReaderSpec& spec,
                                      std::string source) {

@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "base/suggest.h"
 #include "data/formats.h"
 
@@ -11,7 +13,8 @@ struct Format {
 
 const std::vector<Format>& formats() {
   static const std::vector<Format> all{
-      {"uci_housing", open_uci_housing},
+      {"uci_housing", open_uci_housing}, {"mnist", open_mnist}, {"ngram", open_ngram},
+      {"libsvm", open_libsvm},           {"csv", open_csv},     {"multislot", open_multislot},
   };
   return all;
 }
@@ -21,6 +24,10 @@ void check(const ReaderSpec& spec) {
   require(spec.batch_size > 0, config, "batch_size must be at least 1, found ", spec.batch_size);
   require(spec.trainer_count > 0 && spec.trainer_id < spec.trainer_count, config, "trainer_id ",
           spec.trainer_id, " is not below trainer_count ", spec.trainer_count);
+  require(spec.window >= 0 && spec.window < std::numeric_limits<uint32_t>::max() &&
+              spec.window % spec.batch_size == 0,
+          config, "window must be 0 or a multiple of batch_size ", spec.batch_size, ", found ",
+          spec.window);
 }
 
 }  // namespace

@@ -12,13 +12,12 @@
 
 namespace paddle {
 
-// One field of a record. A batch holds it as [samples, shape…], or, with lod_level 1, as [total, 1]
+// One field of a record. A batch holds it as [samples, shape], or, with lod_level 1, as [total, 1]
 // with offsets.
 struct FieldSpec {
   std::string name;
   DType dtype = DType::f32;
-  Shape shape{
-      1};  // of one sample, without the batch; of one element of a sequence where lod_level is 1
+  Shape shape{1};  // of one sample, without the batch; with lod_level 1, of one of its elements
   int lod_level = 0;
   int64_t bound = -1;  // ids and classes lie in [0, bound); -1 says nothing
 };
@@ -48,7 +47,7 @@ class Reader {
   // The following next() gives what it would have given, had the reader come here by itself. Throws
   // Error(config) where this data has no such position.
   virtual void seek(Position position) = 0;
-  // Records of one pass (of this shard); -1 where nobody knows.
+  // Records of one pass (of this shard); -1 where nobody knows yet.
   virtual int64_t records() const = 0;
   // One sentence for the log: which records, from where.
   virtual std::string source() const = 0;
@@ -57,27 +56,26 @@ class Reader {
 };
 
 // How int64 or float32 labels come out of the numbers of a LibSVM file.
-enum class Labels {
+enum class SvmLabels {
   signs,    // -1 or 0 -> 0, +1 -> 1, int64
   classes,  // 0 … classes - 1, int64
   numbers,  // as they stand, float32
 };
 
-// A field of a CSV file: its columns, by number from 0 ("4"), range ("1-13") or, with a header, by
-// name.
+// A field of a CSV file: its columns by number from 0 ("4"), by range ("1-13") or, with a header,
+// by name.
 struct CsvField {
   std::string name;
   DType dtype = DType::f32;  // float32 or int64
   std::vector<std::string> columns;
-  int64_t hash =
-      0;  // > 0: any text, hashed together with its column number into [0, hash); needs int64
-  int64_t bound = -1;
+  int64_t hash = 0;    // > 0: any text, hashed with its column number into [0, hash); needs int64
+  int64_t bound = -1;  // as in FieldSpec, and checked
 };
 
 struct ReaderSpec {
   std::string format;  // "uci_housing", "mnist", "ngram", "libsvm", "csv", "multislot"
-  std::vector<std::string>
-      files;          // none: the known set of that format, searched for and else generated
+  // None: the known set of that format, searched for and else generated.
+  std::vector<std::string> files;
   bool test = false;  // the test part of a known set
   int64_t batch_size = 1;
   bool shuffle = false;
@@ -92,6 +90,9 @@ struct ReaderSpec {
   std::string home;                           // of the user: its .cache/paddle/dataset
   std::vector<std::string> field_names;       // none: the format's own
   uint64_t memory_limit = uint64_t{4} << 30;  // bytes of records held; more is an Error(data)
+  // libsvm, csv, multislot: 0 holds all records in memory; else this many at a time, shuffled among
+  // themselves, for files of any size. A multiple of batch_size.
+  int64_t window = 0;
 
   Shape image_shape{};  // mnist: the shape of one image; rank 0 means {rows * columns}
 
@@ -102,11 +103,11 @@ struct ReaderSpec {
 
   int64_t dimension = 0;   // libsvm: ids must be below; 0 means any
   int64_t index_base = 1;  // libsvm: the index in the file that becomes id 0
-  Labels labels = Labels::signs;
-  int64_t classes = 0;  // libsvm: for Labels::classes
+  SvmLabels labels = SvmLabels::signs;
+  int64_t classes = 0;  // libsvm: for SvmLabels::classes
 
-  std::vector<CsvField>
-      csv_fields;  // csv: none means "x" (all columns but the last) and "y" (the last), float32
+  // csv: none means "x" (all columns but the last) and "y" (the last), float32.
+  std::vector<CsvField> csv_fields;
   char separator = ',';  // csv: ' ' means any run of blanks
   bool header = false;
   std::optional<double> missing;  // csv: the value of an empty column; none makes it an error
@@ -115,8 +116,8 @@ struct ReaderSpec {
 };
 
 // Throws Error(config) for a spec that makes no sense, Error(io) for a file that cannot be read,
-// Error(data) with file:line for what is wrong inside one. Formats are read whole: see
-// memory_limit.
+// Error(data) with file:line for what is wrong inside one. Files are read whole, unless a
+// window is set: then next() meets the bad lines.
 std::unique_ptr<Reader> open_reader(const ReaderSpec& spec);
 
 // Reads ahead: one thread keeps up to `depth` batches ready. position() is that of what was

@@ -29,6 +29,16 @@ void Columns::end_record(const std::string& file) {
   ++rows_;
 }
 
+void Columns::clear() {
+  for (Column& c : columns_) {
+    c.bytes.clear();
+    c.ends.clear();
+  }
+  budget_.clear();
+  counted_ = 0;
+  rows_ = 0;
+}
+
 void Columns::gather(std::span<const uint32_t> rows, Batch& batch) const {
   for (size_t f = 0; f < fields_.size(); ++f) {
     if (fields_[f].lod_level == 0)

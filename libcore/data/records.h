@@ -27,6 +27,7 @@ class MemoryBudget {
  public:
   explicit MemoryBudget(uint64_t limit) : limit_(limit) {}
   void take(uint64_t bytes, const std::string& file);
+  void clear() { used_ = 0; }
 
  private:
   uint64_t limit_, used_ = 0;
@@ -50,6 +51,8 @@ class Columns : public Records {
   }
   // Ends the record: every dense field has its elements by now. Throws Error(data) above the limit.
   void end_record(const std::string& file);
+  // Forgets all records and keeps the memory.
+  void clear();
 
  private:
   struct Column {
@@ -64,6 +67,9 @@ class Columns : public Records {
   uint64_t counted_ = 0;
   int64_t rows_ = 0;
 };
+
+// Permutes `order` by (seed, stream) alone.
+void shuffle(std::span<uint32_t> order, uint64_t seed, uint64_t stream);
 
 // Batches of `records` in the order that `spec` asks for. `source` ends up in Reader::source().
 std::unique_ptr<Reader> read_records(std::unique_ptr<Records> records, const ReaderSpec& spec,

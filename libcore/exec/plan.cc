@@ -38,6 +38,21 @@ std::vector<size_t> lod_sizes(const Lod& lod) {
   return sizes;
 }
 
+// The tensor that selected rows stand for; rows that repeat add up.
+Tensor dense_rows(const View& v) {
+  Shape shape = v.shape;
+  shape[0] = v.height;
+  Tensor t(v.dtype, shape);
+  t.zero();
+  const int64_t width = v.shape.product(1, v.shape.rank());
+  with_float(v.dtype, [&](auto z) {
+    using T = decltype(z);
+    for (int64_t i = 0; i < v.shape[0]; ++i)
+      for (int64_t k = 0; k < width; ++k) t.data<T>()[v.rows[i] * width + k] += v.as<T>()[i * width + k];
+  });
+  return t;
+}
+
 }  // namespace
 
 Plan::Plan(const Program& program, int32_t block, Scope& scope, const Names& feeds,
@@ -180,6 +195,7 @@ void Plan::run(uint64_t step) {
 
 Tensor Plan::fetch(size_t i) const {
   const View& v = fetched(i);
+  if (v.is_rows) return dense_rows(v);
   Tensor t = Tensor::borrow(v.data, v.dtype, v.shape).clone();
   if (v.lod != nullptr) t.set_lod(*v.lod);
   return t;

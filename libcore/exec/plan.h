@@ -37,7 +37,8 @@ class Plan {
   void run(uint64_t step);
   // Fetch i as it stands after run(); good until the next one.
   const View& fetched(size_t i) const { return vars_[static_cast<size_t>(fetches_[i])].view; }
-  Tensor fetch(size_t i) const;  // a copy
+  // A copy; of selected rows the dense tensor that they stand for.
+  Tensor fetch(size_t i) const;
 
   // What the compiler made of the block, one op per line, and the bytes of the arena.
   std::string text() const;

@@ -22,16 +22,17 @@ void read_version(Program& program, const ProgramDesc& record) {
 
 // The record of a program without its blocks, made of what was carried along and our own fields.
 ProgramDesc program_record(const Program& program) {
-  ProgramDesc out;
-  out.ParsePartialFromString(program.foreign);
+  ProgramDesc out = carried<ProgramDesc>(program.foreign);
+  out.clear_blocks();
   if (program.version_field == 4) out.mutable_version()->set_version(program.version);
   if (program.version_field == 2) out.mutable_version_until_1_5()->set_version(program.version);
   return out;
 }
 
 BlockDesc block_record(const Block& block) {
-  BlockDesc out;
-  out.ParsePartialFromString(block.foreign);
+  BlockDesc out = carried<BlockDesc>(block.foreign);
+  out.clear_vars();
+  out.clear_ops();
   out.set_idx(block.idx());
   out.set_parent_idx(block.parent_idx());
   if (block.forward_block_idx != -1 || out.has_forward_block_idx())

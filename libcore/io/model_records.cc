@@ -125,8 +125,7 @@ Var var_of(const VarDesc& record) {
 }
 
 VarDesc record_of(const Var& v) {
-  VarDesc out;
-  out.ParsePartialFromString(v.foreign);
+  VarDesc out = carried<VarDesc>(v.foreign);
   if (out.has_type() && out.type().type() != static_cast<int32_t>(v.kind)) out.clear_type();
   out.set_name(v.name);
   // A tensor's record without a tensor's part stays so while nothing was said about it.
@@ -158,8 +157,10 @@ Op op_of(const OpDesc& record, size_t blocks) {
 }
 
 OpDesc record_of(const Op& op) {
-  OpDesc out;
-  out.ParsePartialFromString(op.foreign);
+  OpDesc out = carried<OpDesc>(op.foreign);
+  out.clear_inputs();
+  out.clear_outputs();
+  out.clear_attrs();
   out.set_type(op.type);
   const auto add_slots = [](const Slots& slots, auto* to) {
     for (const auto& [slot, names] : slots) {

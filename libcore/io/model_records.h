@@ -18,6 +18,14 @@ Op op_of(const framework::proto::OpDesc& record, size_t blocks);
 framework::proto::VarDesc record_of(const Var& var);
 framework::proto::OpDesc record_of(const Op& op);
 
+// The record that `foreign` carries; an empty one where it carries none (it may come from a peer).
+template <class Record>
+Record carried(const std::string& foreign) {
+  Record out;
+  if (!out.ParsePartialFromString(foreign)) out.Clear();
+  return out;
+}
+
 // The first required field that is not there: "'type' in op 3 of block 0".
 std::string first_missing(const framework::proto::ProgramDesc& program);
 

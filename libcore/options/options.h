@@ -27,6 +27,11 @@ class Options {
   [[nodiscard]] std::string set_from_file(const std::string& key, const std::string& value,
                                           const std::string& where);
 
+  // Puts a value the program worked out (a seed from the clock) in the place of the given one.
+  void replace(const std::string& name, std::string value, std::string source) {
+    values_.at(name) = {std::move(value), std::move(source), Rank::by_flag};
+  }
+
   // Values by type. A name that is not in the table, or has another type, is a fault of the caller:
   // std::logic_error.
   bool flag(const std::string& name) const;

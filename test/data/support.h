@@ -1,7 +1,9 @@
 // What the tests of the readers share: files they write, data that may be there, records as text.
 #pragma once
 
+#include <lzma.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
@@ -80,6 +82,31 @@ inline std::vector<std::string> rest_of_pass(Reader& reader) {
   std::vector<std::string> out;
   for (Batch batch; reader.next(batch);)
     for (int64_t s = 0; s < batch.samples; ++s) out.push_back(record_text(batch, s));
+  return out;
+}
+
+inline std::string gzipped(const std::string& content) {
+  z_stream z{};
+  REQUIRE(deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK);
+  std::string out(deflateBound(&z, content.size()) + 32, '\0');
+  std::string in = content;
+  z.next_in = reinterpret_cast<Bytef*>(in.data());
+  z.avail_in = static_cast<uInt>(in.size());
+  z.next_out = reinterpret_cast<Bytef*>(out.data());
+  z.avail_out = static_cast<uInt>(out.size());
+  REQUIRE(deflate(&z, Z_FINISH) == Z_STREAM_END);
+  out.resize(z.total_out);
+  deflateEnd(&z);
+  return out;
+}
+
+inline std::string xzipped(const std::string& content) {
+  std::string out(lzma_stream_buffer_bound(content.size()), '\0');
+  size_t n = 0;
+  REQUIRE(lzma_easy_buffer_encode(
+              6, LZMA_CHECK_CRC64, nullptr, reinterpret_cast<const uint8_t*>(content.data()),
+              content.size(), reinterpret_cast<uint8_t*>(out.data()), &n, out.size()) == LZMA_OK);
+  out.resize(n);
   return out;
 }
 

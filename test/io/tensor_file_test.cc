@@ -160,7 +160,8 @@ TEST_CASE("a tensor file that says what cannot be is refused before memory is ta
   const std::string huge = bytes({0x10, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f});
   const std::string minus = bytes({0x10, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1});
 
-  CHECK_THROWS_WITH(parse(with_desc(bytes({8, 5}) + huge)), Contains("more elements than any file"));
+  CHECK_THROWS_WITH(parse(with_desc(bytes({8, 5}) + huge)),
+                    Contains("more elements than any file"));
   CHECK_THROWS_WITH(parse(with_desc(bytes({8, 5}) + huge + huge)), Contains("more elements"));
   CHECK_THROWS_WITH(parse(with_desc(bytes({8, 0}) + huge)), Contains("found 0; the file is cut"));
   CHECK_THROWS_WITH(parse(with_desc(bytes({8, 5}) + minus)), Contains("[-1]"));
@@ -184,12 +185,14 @@ TEST_CASE("a tensor file that says what cannot be is refused before memory is ta
   std::string rows = golden_rows();
   rows[12] = 10;
   CHECK_THROWS_WITH(parse_rows(rows), Contains("below the height 10, found 10"));
-  CHECK_THROWS_WITH(parse(golden_tensor() + "x"), Contains("offset 78") && Contains("1 more bytes"));
+  CHECK_THROWS_WITH(parse(golden_tensor() + "x"),
+                    Contains("offset 78") && Contains("1 more bytes"));
 }
 
 TEST_CASE("a file of another kind is named", "[io]") {
   const auto said = [](const std::string& what) { return Contains("it looks like " + what); };
-  CHECK_THROWS_WITH(parse(bytes({0x1f, 0x8b, 8, 0}) + std::string(40, 'x')), said("a gzip archive"));
+  CHECK_THROWS_WITH(parse(bytes({0x1f, 0x8b, 8, 0}) + std::string(40, 'x')),
+                    said("a gzip archive"));
   CHECK_THROWS_WITH(parse("\x89PNG\r\n" + std::string(40, 'x')), said("a PNG image"));
   CHECK_THROWS_WITH(parse("learning_rate = 0.1\nbatch = 3\n"), said("text"));
   CHECK_THROWS_WITH(parse(raw(0) + raw(4) + raw(uint64_t{2}) + raw(1.f) + raw(2.f)),

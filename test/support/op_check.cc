@@ -63,7 +63,7 @@ std::vector<Tensor> run_built(Built& b, const Names& fetches, int threads) {
   for (size_t i = 0; i < own.size(); ++i) plan.feed(i, own[i]);
   plan.run(0);
   std::vector<Tensor> out;
-  for (size_t i = 0; i < fetches.size(); ++i) out.push_back(dense(plan.fetched(i)));
+  for (size_t i = 0; i < fetches.size(); ++i) out.push_back(plan.fetch(i));
   return out;
 }
 
@@ -98,26 +98,6 @@ OpCase in_double(const OpCase& c) {
 }
 
 }  // namespace
-
-Tensor dense(const View& v) {
-  if (!v.is_rows) {
-    Tensor t = Tensor::borrow(v.data, v.dtype, v.shape).clone();
-    if (v.lod) t.set_lod(*v.lod);
-    return t;
-  }
-  Shape shape = v.shape;
-  shape[0] = v.height;
-  Tensor t(v.dtype, shape);
-  t.zero();
-  const int64_t width = v.shape.product(1, v.shape.rank());
-  with_float(v.dtype, [&](auto z) {
-    using T = decltype(z);
-    for (int64_t i = 0; i < v.shape[0]; ++i)
-      for (int64_t k = 0; k < width; ++k)
-        t.data<T>()[v.rows[i] * width + k] += v.as<T>()[i * width + k];
-  });
-  return t;
-}
 
 Results run_op(const OpCase& c, int threads) {
   Built b;

@@ -46,7 +46,5 @@ Tensor to_double(const Tensor& t);
 std::vector<double> values_of(const Tensor& t);
 // The largest |a - b| / max(1, |a|, |b|); infinity where the sizes differ.
 double difference(const Tensor& a, const std::vector<double>& b);
-// The dense tensor of a view, whether it is dense or selected rows.
-Tensor dense(const View& v);
 
 }  // namespace paddle::test

@@ -1,0 +1,41 @@
+#include "trainer/meter.h"
+
+#include <cstdio>
+
+namespace paddle {
+
+double number_of(const View& v) {
+  return with_dtype(v.dtype, [&](auto t) { return static_cast<double>(*v.as<const decltype(t)>()); });
+}
+
+void Meter::add(int64_t samples, double cost, std::span<const double> values) {
+  samples_ += samples;
+  cost_ += cost * static_cast<double>(samples);
+  for (size_t i = 0; i < sums_.size(); ++i)
+    sums_[i] = (*evaluators_)[i].running ? values[i] : sums_[i] + values[i] * static_cast<double>(samples);
+}
+
+void Meter::clear() {
+  samples_ = 0;
+  cost_ = 0;
+  sums_.assign(sums_.size(), 0);
+}
+
+double Meter::value(size_t i) const {
+  const Evaluator& e = (*evaluators_)[i];
+  double v = sums_[i];
+  if (!e.running) v = samples_ ? v / static_cast<double>(samples_) : 0;
+  return e.inverted ? 1 - v : v;
+}
+
+std::string Meter::evaluators_text() const {
+  std::string out;
+  for (size_t i = 0; i < sums_.size(); ++i) {
+    char number[32];
+    std::snprintf(number, sizeof number, "%.6g", value(i));
+    out += (out.empty() ? "" : "  ") + (*evaluators_)[i].name + "=" + number;
+  }
+  return out;
+}
+
+}  // namespace paddle

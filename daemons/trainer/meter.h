@@ -1,0 +1,37 @@
+// Averages of the cost and the evaluators over batches, and how they are written.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "exec/plan.h"
+#include "trainer/model.h"
+
+namespace paddle {
+
+// The first element of a fetched variable.
+double number_of(const View& v);
+
+class Meter {
+ public:
+  explicit Meter(const std::vector<Evaluator>& evaluators) : evaluators_(&evaluators), sums_(evaluators.size()) {}
+
+  // Adds one batch: its size, its cost, and the values of the evaluators.
+  void add(int64_t samples, double cost, std::span<const double> values);
+  void clear();
+
+  int64_t samples() const { return samples_; }
+  double cost() const { return samples_ ? cost_ / static_cast<double>(samples_) : 0; }
+  double value(size_t i) const;
+  // "accuracy=0.97  auc=0.9"
+  std::string evaluators_text() const;
+
+ private:
+  const std::vector<Evaluator>* evaluators_;
+  int64_t samples_ = 0;
+  double cost_ = 0;
+  std::vector<double> sums_;  // of averaged ones: sum over samples; of running ones: the last value
+};
+
+}  // namespace paddle

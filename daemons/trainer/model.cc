@@ -1,0 +1,198 @@
+#include "trainer/model.h"
+
+#include <algorithm>
+
+#include "base/random.h"
+#include "base/suggest.h"
+#include "job_generated.h"
+#include "layers/layers.h"
+#include "layers/optimizers.h"
+#include "layers/registry.h"
+
+namespace paddle {
+namespace {
+
+Value value_of(const JsonValue& v) {
+  switch (v.kind) {
+    case JsonValue::Kind::null: return {};
+    case JsonValue::Kind::boolean: return v.text == "true";
+    case JsonValue::Kind::text: return v.text;
+    case JsonValue::Kind::number:
+      if (v.text.find_first_of(".eE") == std::string::npos && v.text.size() < 19) return int64_t{std::stoll(v.text)};
+      return std::strtod(v.text.c_str(), nullptr);
+    case JsonValue::Kind::list: {
+      List list;
+      for (const JsonValue& i : v.items) list.push_back(value_of(i));
+      return list;
+    }
+    case JsonValue::Kind::object: {
+      Dict dict;
+      for (const JsonMember& m : v.members) dict.emplace_back(m.key, value_of(m.value));
+      return dict;
+    }
+  }
+  return {};
+}
+
+Dict dict_of(const JsonValue& v) {
+  const Value value = value_of(v);
+  return *value.as<Dict>();
+}
+
+// Line of the i-th element of a top-level list.
+const JsonValue& element(const JsonValue& tree, const char* list, size_t i) {
+  const JsonValue& v = *tree.find(list);
+  return v.kind == JsonValue::Kind::list ? v.items[i] : v;
+}
+
+class ModelBuilder {
+ public:
+  ModelBuilder(const JobFile& file, Model& model)
+      : file_(file), model_(model), builder_(model.net), problems_(file.path) {}
+
+  void forward() {
+    for (size_t i = 0; i < file_.job->inputs.size(); ++i) input(i);
+    problems_.report();
+    for (size_t i = 0; i < file_.job->layers.size(); ++i) layer(i);
+    problems_.report();
+    const std::string last = lookup(file_.job->cost, file_.tree.find("cost")->line, "cost");
+    for (size_t i = 0; i < file_.job->outputs.size(); ++i)
+      model_.outputs.push_back(lookup(file_.job->outputs[i], element(file_.tree, "outputs", i).line, "output"));
+    problems_.report();
+    attempt(file_.tree.find("cost")->line, [&] {
+      model_.cost = builder_.var(last).shape == Shape{1} ? last : mean(builder_, last);
+    });
+    for (size_t i = 0; i < file_.job->evaluators.size(); ++i) evaluator(i);
+    problems_.report();
+  }
+
+  void backward(ModelKind kind) {
+    const JsonValue& at = *file_.tree.find("optimizer");
+    attempt(at.line, [&] {
+      if (kind == ModelKind::differentiates) {
+        model_.params = append_backward(model_.net.main, model_.cost);
+      } else {
+        const Optimizer optimizer = make_optimizer(builder_, dict_of(at));
+        model_.params = minimize(builder_, model_.cost, optimizer).params_grads;
+      }
+      require(!model_.params.empty(), Error::Kind::config, "the cost depends on no trainable parameter");
+    });
+    problems_.report();
+  }
+
+ private:
+  template <class F>
+  void attempt(int line, const F& f) {
+    try {
+      f();
+    } catch (const Error& e) {
+      problems_.add(line, e.what());
+    }
+  }
+
+  void input(size_t i) {
+    const job::InputT& in = *file_.job->inputs[i];
+    attempt(element(file_.tree, "inputs", i).line, [&] {
+      require(!aliases_.count(in.name), Error::Kind::config, "there is an input '", in.name, "' already");
+      const Shape shape = in.shape.empty() ? Shape{1} : Shape(std::span<const int64_t>(in.shape));
+      data(builder_, in.name, shape,
+           {.dtype = in.dtype.empty() ? DType::f32 : dtype_of(in.dtype), .lod_level = in.lod_level});
+      model_.inputs.push_back(in.name);
+      aliases_[in.name] = in.name;
+    });
+  }
+
+  void layer(size_t i) {
+    const JsonValue& at = element(file_.tree, "layers", i);
+    const job::LayerT& l = *file_.job->layers[i];
+    attempt(at.line, [&] {
+      require(l.name.empty() || !aliases_.count(l.name), Error::Kind::config, "the name '", l.name, "' is taken");
+      // A layer that failed must not make all that build on it fail too.
+      for (const std::string& used : l.input)
+        if (failed_.count(used)) return void(failed_.insert(l.name));
+      failed_.insert(l.name);
+      const Names results = build_layer(builder_, dict_of(at), aliases_);
+      failed_.erase(l.name);
+      if (l.name.empty()) return;
+      aliases_[l.name] = results[0];
+      for (size_t k = 1; k < results.size(); ++k) aliases_[text(l.name, ".", k)] = results[k];
+    });
+  }
+
+  std::string lookup(const std::string& name, int line, const char* what) {
+    const auto it = aliases_.find(name);
+    if (it != aliases_.end()) return it->second;
+    Names known;
+    for (const auto& [alias, var] : aliases_) known.push_back(alias);
+    problems_.add(line, text("there is no layer or input '", name, "' for the ", what, did_you_mean(name, known)));
+    return "";
+  }
+
+  void evaluator(size_t i) {
+    const job::EvaluatorT& e = *file_.job->evaluators[i];
+    const int line = element(file_.tree, "evaluators", i).line;
+    Evaluator out{.name = e.name.empty() ? e.type : e.name};
+    const std::string in = lookup(e.input, line, "evaluator"),
+                      label = e.label.empty() ? "" : lookup(e.label, line, "evaluator");
+    if (in.empty()) return;
+    attempt(line, [&] {
+      static const Names types = {"accuracy", "auc", "classification_error", "mean"};
+      if (e.type == "accuracy" || e.type == "classification_error") {
+        out.var = accuracy(builder_, in, label, e.k);
+        out.inverted = e.type != "accuracy";
+      } else if (e.type == "auc") {
+        const Auc a = auc(builder_, in, label, {.num_thresholds = e.num_thresholds});
+        out.var = a.auc;
+        out.states = a.states;
+        out.running = true;
+      } else if (e.type == "mean") {
+        out.var = mean(builder_, in);
+      } else {
+        throw Error(Error::Kind::config, "there is no evaluator '", e.type, "'", did_you_mean(e.type, types),
+                    ": the evaluators are ", listed(types));
+      }
+      model_.evaluators.push_back(std::move(out));
+    });
+  }
+
+  const JobFile& file_;
+  Model& model_;
+  Builder builder_;
+  Problems problems_;
+  Aliases aliases_;
+  std::set<std::string> failed_;
+};
+
+std::string program_digest(const Program& program) {
+  uint64_t h = 1;
+  for (const auto& op : program.global().ops()) {
+    h = mix64(h ^ hash_text(op_text(*op)));
+    for (const auto& [name, value] : op->attrs) h = mix64(h ^ hash_text(name + "=" + attr_text(value)));
+  }
+  for (const Var* v : program.parameters()) h = mix64(h ^ hash_text(v->name + v->shape.str()));
+  char out[17];
+  std::snprintf(out, sizeof out, "%016llx", static_cast<unsigned long long>(h));
+  return out;
+}
+
+}  // namespace
+
+Names Model::fetches() const {
+  Names out = {cost};
+  for (const Evaluator& e : evaluators) out.push_back(e.var);
+  return out;
+}
+
+Model build_model(const JobFile& file, uint32_t seed, ModelKind kind) {
+  Model model;
+  model.net.main.random_seed = seed;
+  model.net.startup.random_seed = seed;
+  ModelBuilder builder(file, model);
+  builder.forward();
+  model.test = model.net.main.clone(true);
+  builder.backward(kind);
+  model.digest = program_digest(model.net.main);
+  return model;
+}
+
+}  // namespace paddle

@@ -1,0 +1,44 @@
+// A job's network as programs: one that trains, one that tests, and what to watch while they run.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graph/backward.h"
+#include "layers/builder.h"
+#include "trainer/job_file.h"
+
+namespace paddle {
+
+// A number reported beside the cost.
+struct Evaluator {
+  std::string name;
+  std::string var;   // fetched after every batch
+  bool running = false;  // var already covers all batches since its states were cleared; else batches are averaged
+  bool inverted = false;  // report 1 - var
+  Names states;           // cleared at the start of a pass
+};
+
+struct Model {
+  Net net;           // forward, backward, update; and the startup program
+  Program test;      // forward only, in test mode
+  Names inputs;      // names of the variables to feed, as the job lists them
+  std::string cost;  // shape [1]
+  std::vector<Evaluator> evaluators;
+  Names outputs;                  // what an inference model computes
+  std::vector<ParamGrad> params;  // with their gradients
+  std::string digest;             // of the training program: tells whether a saved state belongs to it
+
+  Names fetches() const;  // the cost, then the evaluators
+};
+
+enum class ModelKind {
+  trains,          // with optimizer
+  differentiates,  // with gradients, without optimizer
+};
+
+// Builds the programs of a checked job file. All mistakes (unknown layers, missing inputs, shapes that do not fit) are
+// told with the lines of the job file.
+Model build_model(const JobFile& file, uint32_t seed, ModelKind kind = ModelKind::trains);
+
+}  // namespace paddle

@@ -1,0 +1,108 @@
+#include "trainer/model_directory.h"
+
+#include <filesystem>
+
+#include "base/log.h"
+#include "base/version.h"
+#include "io/checkpoint.h"
+#include "io/inference_model.h"
+#include "io/model_file.h"
+
+namespace paddle {
+namespace {
+
+TrainState state_of(Session& session) {
+  TrainState state{.step = session.at.step,
+                   .pass = session.at.pass,
+                   .record = session.at.record,
+                   .samples = session.at.samples,
+                   .seeds = {static_cast<uint64_t>(session.options().integer("seed"))},
+                   .program_digest = session.model().digest};
+  state.extra["batch"] = std::to_string(session.at.batch);
+  return state;
+}
+
+std::string base_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
+
+// What stands beside the variables: the job, by its name in path.txt, and the program for inference.
+std::map<std::string, std::string> other_files(Session& session) {
+  const std::string job = base_name(session.file().path);
+  std::map<std::string, std::string> files = {{job, session.file().source}, {"path.txt", job}};
+  const Model& model = session.model();
+  if (model.outputs.empty()) return files;
+  Names feeds;
+  const Program needed = model.test.pruned(model.outputs);
+  for (const std::string& input : model.inputs)
+    if (needed.global().find(input) != nullptr) feeds.push_back(input);
+  files["__model__"] = write_program(make_inference_model(model.test, feeds, model.outputs).program);
+  return files;
+}
+
+// A model of another program, or of an older version, has no place to go on from; its parameters serve all the same.
+void take_state(Session& session, const std::optional<TrainState>& state, const std::string& directory) {
+  session.at = {};
+  if (!state) {
+    log_warn(directory + " has no train_state: its parameters are loaded, training starts at pass 0");
+    return;
+  }
+  if (state->program_digest != session.model().digest)
+    log_warn(directory + " was trained by another program (layers, optimizer or their settings differ): its "
+             "parameters are loaded, and training goes on where it stood");
+  session.at = {.step = state->step, .pass = state->pass, .record = state->record, .samples = state->samples};
+  const auto batch = state->extra.find("batch");
+  if (batch != state->extra.end()) session.at.batch = std::strtoull(batch->second.c_str(), nullptr, 10);
+  const auto seed = static_cast<uint64_t>(session.options().integer("seed"));
+  if (!state->seeds.empty() && state->seeds[0] != seed)
+    log_warn(text("seed is ", seed, ", but ", directory, " was trained with ", state->seeds[0],
+                  ": records come in another order from here on"));
+}
+
+// The variables to load; those that the directory lacks by the strategy that the user chose.
+VarList variables_to_load(Session& session, const std::string& directory) {
+  VarList vars = persistables_of(session.model().net.main);
+  const std::string& strategy = session.options().text("load_missing_parameter_strategy");
+  if (strategy == "fail") return vars;
+  VarList found;
+  for (const Var* v : vars) {
+    if (is_file(directory + "/" + v->name)) {
+      found.push_back(v);
+      continue;
+    }
+    log_warn(text("'", v->name, "' is not in ", directory, ": ", strategy == "zero" ? "set to zero" : "initialised anew"));
+    if (strategy == "zero") session.scope().tensor(v->name).zero();
+  }
+  return found;
+}
+
+}  // namespace
+
+std::string save_model(Session& session, const std::string& name) {
+  const std::string directory = in_workspace(session.options(), session.options().text("save_dir")) + "/" + name;
+  save_checkpoint(directory, persistables_of(session.model().net.main), values_of(session.scope()), state_of(session),
+                  version_block(), other_files(session));
+  return directory;
+}
+
+void remove_model(const std::string& directory) {
+  const std::filesystem::path path(directory);
+  remove_tree(path.parent_path().string(), path.filename().string());
+}
+
+void load_model(Session& session, const std::string& directory) {
+  const std::optional<TrainState> state =
+      load_checkpoint(directory, variables_to_load(session, directory), into(session.scope()));
+  take_state(session, state, directory);
+  log_info("loaded " + directory);
+}
+
+void load_initial_model(Session& session) {
+  const Options& o = session.options();
+  if (!o.text("init_model_path").empty()) return load_model(session, in_workspace(o, o.text("init_model_path")));
+  const int64_t start = o.integer("start_pass");
+  if (start == 0) return;
+  require(!o.text("save_dir").empty(), Error::Kind::config,
+          "--start_pass=", start, " needs --save_dir, where the model of pass ", start - 1, " is");
+  load_model(session, in_workspace(o, o.text("save_dir")) + "/" + pass_name(static_cast<uint64_t>(start - 1)));
+}
+
+}  // namespace paddle

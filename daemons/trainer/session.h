@@ -1,0 +1,79 @@
+// One training: programs, variables, data and where it stands. The four jobs of `paddle train` (train, test, time,
+// checkgrad) are built from its parts.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/reader.h"
+#include "exec/executor.h"
+#include "options/options.h"
+#include "trainer/job_file.h"
+#include "trainer/meter.h"
+#include "trainer/model.h"
+
+namespace paddle {
+
+// Where training stands between two batches.
+struct Progressed {
+  uint64_t step = 0;  // batches since the beginning of training; selects random numbers
+  uint64_t pass = 0;
+  uint64_t record = 0;  // records of this pass done
+  uint64_t batch = 0;   // batches of this pass done
+  uint64_t samples = 0;
+};
+
+class Session {
+ public:
+  Session(JobFile file, const Options& options, const Environment& environment,
+          ModelKind kind = ModelKind::trains);
+
+  const Options& options() const { return options_; }
+  const JobFile& file() const { return file_; }
+  Model& model() { return model_; }
+  Scope& scope() { return scope_; }
+  Executor& executor() { return executor_; }
+  Reader& train_data();
+  // Null where the job has none.
+  Reader* test_data();
+
+  // First values of all parameters, or those of the model that the options name.
+  void initialize();
+  // One batch through a program; cost and evaluators. Throws Error(numeric) for a cost that is no number.
+  struct Outcome {
+    double cost = 0;
+    std::vector<double> values;
+  };
+  const Outcome& run(Plan& plan, const Reader& reader, const Batch& batch, uint64_t step);
+  // Plans for the training program and the test program, with cost and evaluators fetched.
+  Plan& train_plan();
+  Plan& test_plan();
+  // Cost and evaluators over all test data; the training evaluators are left as they were.
+  Meter test();
+  // Sets the states of evaluators to zero.
+  void clear_evaluators();
+
+  // Whether the terminal shows more than ASCII.
+  bool utf8() const { return speaks_utf8(environment_); }
+
+  Progressed at;
+
+ private:
+  Names field_names(const Reader& reader) const;
+
+  Options options_;
+  Environment environment_;
+  JobFile file_;
+  Model model_;
+  Scope scope_;
+  Executor executor_;
+  std::unique_ptr<Reader> train_data_, test_data_;
+  Outcome outcome_;
+};
+
+// A directory below the workspace, unless it is absolute.
+std::string in_workspace(const Options& options, const std::string& path);
+
+}  // namespace paddle

@@ -1,0 +1,219 @@
+#include "trainer/train.h"
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+
+#include "base/log.h"
+#include "base/run_main.h"
+#include "obs/plot.h"
+#include "obs/progress.h"
+#include "trainer/model_directory.h"
+
+namespace paddle {
+namespace {
+
+std::string number(double v) {
+  char out[32];
+  std::snprintf(out, sizeof out, "%.6g", v);
+  return out;
+}
+
+// "name  avg_abs_val=… max_val=…": how large the values of each parameter are.
+void log_parameter_stats(Session& session) {
+  for (const ParamGrad& p : session.model().params) {
+    const Tensor& t = session.scope().tensor(p.param);
+    double sum = 0, largest = 0;
+    with_float(t.dtype(), [&](auto z) {
+      for (const auto v : t.values<decltype(z)>()) {
+        sum += std::abs(static_cast<double>(v));
+        largest = std::max(largest, std::abs(static_cast<double>(v)));
+      }
+    });
+    char line[160];
+    std::snprintf(line, sizeof line, " avg_abs_val=%-11.6g max_val=%-11.6g", sum / std::max<double>(1, double(t.numel())),
+                  largest);
+    std::string name = p.param;
+    name.resize(std::max<size_t>(20, name.size()), ' ');
+    log_info(name + line);
+  }
+}
+
+class TrainLoop {
+ public:
+  explicit TrainLoop(Session& session)
+      : s_(session),
+        o_(session.options()),
+        passes_(static_cast<uint64_t>(o_.integer("num_passes"))),
+        pass_meter_(session.model().evaluators),
+        period_meter_(session.model().evaluators) {}
+
+  void run() {
+    Reader& data = s_.train_data();
+    records_ = data.records();
+    log_info(text("training passes ", s_.at.pass, " to ", passes_ - 1));
+    while (s_.at.pass < passes_ && !stop_signal()) {
+      data.seek({s_.at.pass, s_.at.record});
+      if (s_.at.record == 0) s_.clear_evaluators();
+      pass(data);
+    }
+    progress_.clear();
+    if (o_.flag("show_curve")) draw_curve();
+    if (stop_signal())
+      log_warn(text("stopped by a signal in pass ", s_.at.pass, " after ", s_.at.batch, " batches",
+                    saved_.empty() ? "; nothing was saved"
+                                   : text("; go on with --init_model_path=", saved_)));
+    else if (!saved_.empty())
+      log_info("the model is in " + saved_);
+  }
+
+ private:
+  void pass(Reader& data) {
+    Plan& plan = s_.train_plan();
+    pass_meter_.clear();
+    period_meter_.clear();
+    while (data.next(batch_)) {
+      const Session::Outcome& o = s_.run(plan, data, batch_, s_.at.step);
+      ++s_.at.step;
+      ++s_.at.batch;
+      s_.at.record = data.position().record;
+      s_.at.samples += static_cast<uint64_t>(batch_.samples);
+      pass_meter_.add(batch_.samples, o.cost, o.values);
+      period_meter_.add(batch_.samples, o.cost, o.values);
+      after_batch();
+      if (stop_signal()) return;
+    }
+    end_pass();
+  }
+
+  static bool every(uint64_t n, int64_t period) { return period > 0 && n % static_cast<uint64_t>(period) == 0; }
+
+  void after_batch() {
+    if (progress_.due()) draw();
+    if (!progress_.active() && every(s_.at.batch, o_.integer("dot_period"))) show_dot();
+    if (every(s_.at.batch, o_.integer("log_period"))) log_period();
+    if (every(s_.at.batch, o_.integer("show_parameter_stats_period"))) log_parameter_stats(s_);
+    if (every(s_.at.batch, o_.integer("test_period"))) log_test();
+    if (every(s_.at.batch, o_.integer("saving_period_by_batches"))) {
+      const auto part = s_.at.batch / static_cast<uint64_t>(o_.integer("saving_period_by_batches"));
+      save(pass_name(s_.at.pass, part));
+    }
+  }
+
+  void log_period() {
+    const std::string all = pass_meter_.evaluators_text(), current = period_meter_.evaluators_text();
+    log_info(text(" Batch=", s_.at.batch, " samples=", s_.at.samples, " AvgCost=", number(pass_meter_.cost()),
+                  " CurrentCost=", number(period_meter_.cost()), " Eval: ", all, " CurrentEval: ", current));
+    period_meter_.clear();
+  }
+
+  void log_test() {
+    if (s_.test_data() == nullptr) return;
+    const Meter m = s_.test();
+    log_info(text(" Test samples=", m.samples(), " cost=", number(m.cost()), " Eval: ", m.evaluators_text()));
+  }
+
+  void end_pass() {
+    log_info(text(" Pass=", s_.at.pass, " Batch=", s_.at.batch, " samples=", pass_meter_.samples(),
+                  " AvgCost=", number(pass_meter_.cost()), " Eval: ", pass_meter_.evaluators_text()));
+    costs_.push_back(pass_meter_.cost());
+    if (o_.integer("test_period") == 0) log_test();
+    const uint64_t done = s_.at.pass;
+    ++s_.at.pass;
+    s_.at.record = s_.at.batch = 0;
+    const bool last = s_.at.pass == passes_;
+    if (every(done, o_.integer("saving_period")) || last) save(pass_name(done));
+  }
+
+  void save(const std::string& name) {
+    if (o_.text("save_dir").empty()) return;
+    const std::string before = saved_;
+    saved_ = save_model(s_, name);
+    log_info("saved " + saved_);
+    if (o_.flag("save_only_one") && !before.empty() && before != saved_) remove_model(before);
+  }
+
+  void draw() {
+    const int64_t size = batch_.samples;
+    progress_.draw({.pass = static_cast<int64_t>(s_.at.pass),
+                    .passes = static_cast<int64_t>(passes_),
+                    .batch = static_cast<int64_t>(s_.at.batch),
+                    .batches = records_ > 0 && size > 0 ? (records_ + size - 1) / size : 0,
+                    .samples = static_cast<int64_t>(s_.at.samples),
+                    .cost = pass_meter_.cost(),
+                    .evaluators = pass_meter_.evaluators_text()});
+  }
+
+  void draw_curve() {
+    const auto last = static_cast<double>(s_.at.pass) - 1;
+    const std::string drawing = plot(costs_, {.title = "cost of the passes",
+                                              .x_label = "pass",
+                                              .x_first = last - static_cast<double>(costs_.size()) + 1,
+                                              .x_last = last,
+                                              .unicode = s_.utf8()});
+    std::fputs(drawing.c_str(), stderr);
+  }
+
+  Session& s_;
+  const Options& o_;
+  uint64_t passes_;
+  int64_t records_ = -1;
+  Batch batch_;
+  Meter pass_meter_, period_meter_;
+  Progress progress_;
+  std::string saved_;
+  std::vector<double> costs_;
+};
+
+}  // namespace
+
+void train(Session& session) {
+  session.initialize();
+  require(session.at.pass < static_cast<uint64_t>(session.options().integer("num_passes")), Error::Kind::config,
+          "training starts at pass ", session.at.pass, ", but num_passes is ",
+          session.options().integer("num_passes"), ": raise --num_passes");
+  TrainLoop(session).run();
+}
+
+void test_models(Session& session) {
+  const Options& o = session.options();
+  require(session.test_data() != nullptr, Error::Kind::config,
+          "there is nothing to test on: give \"test_files\" in the data of ", session.file().path);
+  session.initialize();
+  const auto report = [&](const std::string& what) {
+    const Meter m = session.test();
+    std::printf(" %s samples=%lld AvgCost=%s Eval: %s\n", what.c_str(), static_cast<long long>(m.samples()),
+                number(m.cost()).c_str(), m.evaluators_text().c_str());
+    std::fflush(stdout);
+  };
+  const int64_t first = o.integer("test_pass");
+  if (first < 0) return report(text("Pass=", session.at.pass > 0 ? session.at.pass - 1 : 0));
+  require(!o.text("save_dir").empty(), Error::Kind::config, "--test_pass needs --save_dir, where the passes are");
+  for (int64_t p = first; p < o.integer("num_passes") && !stop_signal(); ++p) {
+    load_model(session, in_workspace(o, o.text("save_dir")) + "/" + pass_name(static_cast<uint64_t>(p)));
+    report(text("Pass=", p));
+  }
+}
+
+void measure_time(Session& session) {
+  session.initialize();
+  Reader& data = session.train_data();
+  Plan& plan = session.train_plan();
+  const int64_t batches = session.options().integer("time_batches");
+  Batch batch;
+  uint64_t pass = 0;
+  const auto one = [&]() -> int64_t {
+    while (!data.next(batch)) data.start_pass(++pass);
+    session.run(plan, data, batch, session.at.step++);
+    return batch.samples;
+  };
+  for (int64_t i = 0; i < batches / 10 + 1; ++i) one();
+  const auto start = std::chrono::steady_clock::now();
+  int64_t samples = 0;
+  for (int64_t i = 0; i < batches && !stop_signal(); ++i) samples += one();
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  std::printf("%lld batches in %.3f s: %.4f ms/batch, %.0f samples/s\n", static_cast<long long>(batches), seconds,
+              1e3 * seconds / static_cast<double>(batches), static_cast<double>(samples) / seconds);
+}
+
+}  // namespace paddle

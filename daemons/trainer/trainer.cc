@@ -1,0 +1,92 @@
+#include "trainer/trainer.h"
+
+#include <chrono>
+#include <cstdio>
+#include <iostream>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/suggest.h"
+#include "graph/dot.h"
+#include "graph/text.h"
+#include "options/environment.h"
+#include "options/program.h"
+#include "options/tables.h"
+#include "trainer/train.h"
+
+namespace paddle {
+namespace {
+
+constexpr const char* usage_line =
+    "usage: paddle train --config=JOB.json [flags]   (a job file describes network, optimizer and data)";
+
+// Seed 0 asks for another one every time; from here on it is a number like any other, and the log tells it.
+void choose_seed(Options& options) {
+  if (options.integer("seed") != 0) return;
+  const auto now = std::chrono::system_clock::now().time_since_epoch().count();
+  options.replace("seed", std::to_string(1 + static_cast<uint64_t>(now) % 2147483646), "the clock");
+  log_info(text("seed=", options.integer("seed"), " (from the clock)"));
+}
+
+std::string config_of(const Options& options) {
+  const std::string& config = options.text("config");
+  if (!config.empty()) return config;
+  const std::string& model = options.text("init_model_path");
+  require(!model.empty() && is_file(model + "/path.txt"), Error::Kind::config,
+          "there is no job: give --config=JOB.json (ready ones are in configs/)");
+  return model + "/" + read_file(model + "/path.txt", 4096);
+}
+
+Model model_of(std::span<const std::string> words, size_t args_at) {
+  Options options = Options::parse({}, {}, trainer_options());
+  const JobFile file = read_job(words[0], words.size() > args_at ? words[args_at] : "", options);
+  return build_model(file, 1);
+}
+
+}  // namespace
+
+int trainer_main(std::span<const std::string> arguments) {
+  const Environment environment = current_environment();
+  Options options = Options::parse(arguments, environment, trainer_options());
+  if (answer_help(options, usage_line, std::cout)) return 0;
+  const std::string config = config_of(options);
+  JobFile file = read_job(config, options.text("config_args"), options);
+  if (answer_print_config(options, std::cout)) return 0;
+  begin_log(options, "paddle_trainer", arguments);
+  choose_seed(options);
+
+  const std::string& job = options.text("job");
+  Session session(std::move(file), options, environment,
+                  job == "checkgrad" ? ModelKind::differentiates : ModelKind::trains);
+  log_info(text("job ", config, ": ", session.model().net.main.parameters().size(), " parameters, ",
+                session.model().net.main.global().ops().size(), " ops, trainer mode: ",
+                job == "test" ? "Testing" : "Normal"));
+  if (job == "train") train(session);
+  if (job == "test") test_models(session);
+  if (job == "time") measure_time(session);
+  if (job == "checkgrad") check_gradients(session);
+  return 0;
+}
+
+int dump_config_main(std::span<const std::string> arguments) {
+  std::vector<std::string> words(arguments.begin(), arguments.end());
+  const bool whole = std::erase(words, "--whole") > 0;
+  require(words.size() == 1 || words.size() == 2, Error::Kind::config,
+          "usage: paddle dump_config JOB.json [name=value,…] [--whole]   (--whole: the startup program too)");
+  const Model model = model_of(words, 1);
+  if (whole) std::cout << "startup program\n" << program_text(model.net.startup) << "\nmain program\n";
+  std::cout << program_text(model.net.main) << std::flush;
+  return 0;
+}
+
+int make_diagram_main(std::span<const std::string> arguments) {
+  require(arguments.size() == 2 || arguments.size() == 3, Error::Kind::config,
+          "usage: paddle make_diagram JOB.json FILE.dot [name=value,…]");
+  const Model model = model_of(arguments, 2);
+  write_file_atomically(arguments[1], program_dot(model.test));
+  std::cerr << "wrote " << arguments[1] << ": draw it with dot -Tsvg " << arguments[1] << "\n";
+  return 0;
+}
+
+}  // namespace paddle

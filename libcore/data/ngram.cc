@@ -1,0 +1,157 @@
+// N-gram text: every run of n words within <s> line <e>, as n fields of one id each.
+#include <functional>
+#include <limits>
+
+#include "data/byte_source.h"
+#include "data/datasets.h"
+#include "data/dictionary.h"
+#include "data/formats.h"
+#include "data/generate.h"
+
+namespace paddle {
+namespace {
+
+// The text is held once, as ids; a record is the place where its first word stands.
+class NgramRecords : public Records {
+ public:
+  NgramRecords(std::vector<FieldSpec> fields, uint64_t memory_limit)
+      : Records(std::move(fields)), budget_(memory_limit) {}
+
+  int64_t size() const override { return static_cast<int64_t>(starts_.size()); }
+
+  void gather(std::span<const uint32_t> rows, Batch& batch) const override {
+    const auto n = static_cast<int64_t>(rows.size());
+    for (size_t f = 0; f < fields_.size(); ++f) {
+      batch.fields[f].resize(DType::i64, {n, 1});
+      auto* out = batch.fields[f].data<int64_t>();
+      for (const uint32_t row : rows) *out++ = ids_[starts_[row] + f];
+    }
+  }
+
+  void add_line(std::string_view line, const WordMap& dictionary, const std::string& file) {
+    const int32_t unknown = static_cast<int32_t>(dictionary.size()) - 1;
+    const size_t begin = ids_.size();
+    const auto add = [&](std::string_view word) {
+      const auto it = dictionary.find(word);
+      ids_.push_back(it == dictionary.end() ? unknown : static_cast<int32_t>(it->second));
+    };
+    add("<s>");
+    for (std::string_view word = next_word(line); !word.empty(); word = next_word(line)) add(word);
+    add("<e>");
+    const size_t words = ids_.size() - begin;
+    require(ids_.size() < std::numeric_limits<uint32_t>::max(), Error::Kind::data, file,
+            ": more than 2^32 - 1 words; read fewer files at once");
+    budget_.take(words * (sizeof(int32_t) + sizeof(uint32_t)), file);
+    for (size_t i = 0; i + fields_.size() <= words; ++i)
+      starts_.push_back(static_cast<uint32_t>(begin + i));
+  }
+
+ private:
+  std::vector<int32_t> ids_;
+  std::vector<uint32_t> starts_;
+  MemoryBudget budget_;
+};
+
+// Where the lines come from: files for the dictionary and for the records, or one text that is
+// split.
+struct Text {
+  std::vector<std::string> dictionary_files, record_files;
+  std::vector<std::string> sentences;  // generated, where there are no files
+  bool split = false;                  // the last tenth of the lines is the test part
+};
+
+using OnLine = std::function<void(std::string_view, const std::string& file)>;
+
+void each_line(const std::vector<std::string>& files, const Text& from, const OnLine& call) {
+  for (const std::string& file : files) {
+    LineReader lines(file);
+    for (std::string_view line; lines.next(line);) call(line, file);
+    require_records(lines.number(), file);
+  }
+  if (files.empty())
+    for (const std::string& line : from.sentences) call(line, "generated text");
+}
+
+Text named_text(const ReaderSpec& spec) {
+  Text out;
+  out.dictionary_files = resolve_files(spec.files, "text", spec);
+  out.record_files =
+      spec.test ? resolve_files(spec.test_files, "text", spec) : out.dictionary_files;
+  require(!out.record_files.empty(), Error::Kind::config,
+          "ngram: the test part is asked for, but test_files names no file");
+  return out;
+}
+
+Text known_text(const ReaderSpec& spec) {
+  Text out;
+  const auto train = find_dataset("imikolov", "ptb.train.txt", spec);
+  const auto valid = find_dataset("imikolov", "ptb.valid.txt", spec);
+  if (train && valid) {
+    out.dictionary_files = {*train, *valid};
+    out.record_files = {spec.test ? *valid : *train};
+    return out;
+  }
+  out.split = true;
+  for (const char* name : {"tinyshakespeare.txt", "warandpeace.txt"})
+    if (const auto found = find_dataset("text", name, spec)) {
+      out.dictionary_files = out.record_files = {*found};
+      return out;
+    }
+  out.sentences = generate_sentences(spec.seed, 10000);
+  return out;
+}
+
+std::string source_of(const ReaderSpec& spec, const Text& from, int64_t records) {
+  const std::string part = !from.split ? ""
+                           : spec.test ? " (the last tenth of it)"
+                                       : " (all but the last tenth of it)";
+  if (!from.record_files.empty())
+    return text("ngram: ", source_of_files(records, from.record_files), part);
+  return text(not_found("ngram", "ptb.train.txt or tinyshakespeare.txt", spec), ": ", records,
+              " records generated from seed ", spec.seed, part);
+}
+
+std::vector<FieldSpec> fields_of(const ReaderSpec& spec, int64_t dictionary_size) {
+  std::vector<FieldSpec> fields;
+  for (int i = 0; i < spec.ngram; ++i)
+    fields.push_back({text("word_", i), DType::i64, {1}, 0, dictionary_size});
+  rename_fields(fields, spec);
+  return fields;
+}
+
+}  // namespace
+
+std::unique_ptr<Reader> open_ngram(const ReaderSpec& spec) {
+  require(spec.ngram >= 1 && spec.ngram <= 64, Error::Kind::config,
+          "ngram: the number of words must be 1 to 64, found ", spec.ngram);
+  require(spec.dict_size >= 0 && spec.dict_size <= std::numeric_limits<int32_t>::max(),
+          Error::Kind::config, "ngram: dict_size must be 0 (any) to 2^31 - 1, found ",
+          spec.dict_size);
+  const Text from = spec.files.empty() ? known_text(spec) : named_text(spec);
+
+  WordCounts counts;
+  MemoryBudget budget(spec.memory_limit);
+  each_line(from.dictionary_files, from, [&](std::string_view line, const std::string& file) {
+    counts.add_line(line, budget, file);
+  });
+  const int64_t min_freq = spec.min_word_freq >= 0 ? spec.min_word_freq
+                           : spec.dict_size > 0    ? 0
+                                                   : 50;
+  const WordMap dictionary = counts.dictionary(min_freq, spec.dict_size);
+
+  auto records = std::make_unique<NgramRecords>(
+      fields_of(spec, static_cast<int64_t>(dictionary.size())), spec.memory_limit);
+  const int64_t cut = counts.lines() - counts.lines() / 10;
+  int64_t at = 0;
+  each_line(from.record_files, from, [&](std::string_view line, const std::string& file) {
+    if (!from.split || (at++ >= cut) == spec.test) records->add_line(line, dictionary, file);
+  });
+  require(records->size() > 0, Error::Kind::data,
+          from.record_files.empty() ? "generated text" : from.record_files.front(),
+          ": expected at least one line of ", spec.ngram - 2,
+          " words, found none; ask for a smaller ngram");
+  std::string source = source_of(spec, from, records->size());
+  return read_records(std::move(records), spec, std::move(source));
+}
+
+}  // namespace paddle

@@ -1,0 +1,157 @@
+#include "io/checkpoint.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+
+#include "io/binary_reader.h"
+#include "io/tensor_file.h"
+
+namespace paddle {
+namespace {
+
+constexpr auto state_name = "train_state";
+constexpr auto done_name = "done";
+constexpr uint64_t max_state_bytes = 64u << 20;
+
+uint32_t checksum(uint32_t so_far, std::string_view bytes) {
+  return static_cast<uint32_t>(
+      crc32_z(so_far, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+}
+
+FileRecord record_of(const std::string& name, const FileParts& parts) {
+  FileRecord r{name, 0, 0};
+  for (const std::string_view v : parts.views()) {
+    r.bytes += v.size();
+    r.crc32 = checksum(r.crc32, v);
+  }
+  return r;
+}
+
+// "" where the file is what it was when it was written.
+std::string damage(const std::string& directory, const FileRecord& record) {
+  try {
+    check_file_name(record.name);
+    BinaryReader in(directory + "/" + record.name);
+    if (in.left() != record.bytes)
+      return text("'", in.name(), "' has ", in.left(), " bytes, expected ", record.bytes);
+    uint32_t sum = 0;
+    std::string buffer;
+    while (in.left() > 0) {
+      buffer.resize(std::min<uint64_t>(in.left(), 1 << 20));
+      in.read(buffer.data(), buffer.size(), "contents");
+      sum = checksum(sum, buffer);
+    }
+    if (sum != record.crc32)
+      return text("'", in.name(), "' was changed since it was saved (its checksum is wrong)");
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+void check_files(const std::string& directory, const std::vector<FileRecord>& files) {
+  std::string problems;
+  for (const FileRecord& f : files)
+    if (const std::string d = damage(directory, f); !d.empty()) problems += "\n  " + d;
+  require(problems.empty(), Error::Kind::data, "the checkpoint '", directory,
+          "' is damaged; go back to the one before it:", problems);
+}
+
+// Digits only, at least `width` of them.
+bool is_number(std::string_view s, size_t width) {
+  return s.size() >= width &&
+         std::all_of(s.begin(), s.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+bool is_pass_name(std::string_view name) {
+  if (name.substr(0, 5) != "pass-") return false;
+  name.remove_prefix(5);
+  const size_t dash = name.find('-');
+  if (dash == std::string_view::npos) return is_number(name, 5);
+  return is_number(name.substr(0, dash), 5) && is_number(name.substr(dash + 1), 3);
+}
+
+// A save within a pass comes before the one at its end; longer numbers are larger.
+bool earlier(const std::string& a, const std::string& b) {
+  const auto key = [](const std::string& name) {
+    const size_t dash = name.find('-', 5);
+    const std::string pass = name.substr(5, dash == std::string::npos ? dash : dash - 5);
+    const std::string part = dash == std::string::npos ? "" : name.substr(dash + 1);
+    return std::tuple(pass.size(), pass, part.empty(), part.size(), part);
+  };
+  return key(a) < key(b);
+}
+
+}  // namespace
+
+std::string pass_name(uint64_t pass, std::optional<uint64_t> part) {
+  char out[64];
+  if (part)
+    std::snprintf(out, sizeof out, "pass-%05llu-%03llu", static_cast<unsigned long long>(pass),
+                  static_cast<unsigned long long>(*part));
+  else
+    std::snprintf(out, sizeof out, "pass-%05llu", static_cast<unsigned long long>(pass));
+  return out;
+}
+
+void save_checkpoint(const std::string& directory, const VarList& vars, const ValueSource& values,
+                     const TrainState& state, std::string_view done,
+                     const std::map<std::string, std::string>& others) {
+  for (const Var* v : vars)
+    require(v->name != state_name && v->name != done_name, Error::Kind::config, "the variable '",
+            v->name, "' has the name of a file that every checkpoint holds; rename it");
+  AtomicDirectory out(directory);
+  save_vars(out, vars, values);
+  std::vector<FileRecord> files;
+  for (const Var* v : vars) {
+    const ValueRef value = values(v->name);
+    FileParts parts;
+    if (value.rows != nullptr)
+      add_selected_rows(parts, *value.rows);
+    else
+      add_tensor(parts, *value.tensor);
+    files.push_back(record_of(v->name, parts));
+  }
+  for (const auto& [name, content] : others) {
+    out.write(name, content);
+    files.push_back({name, content.size(), checksum(0, content)});
+  }
+  out.write(state_name, write_train_state(state, files));
+  out.commit(done);
+}
+
+std::optional<TrainState> load_checkpoint(const std::string& directory, const VarList& vars,
+                                          const ValueSink& sink) {
+  require(is_directory(directory), Error::Kind::io, "there is no checkpoint '", directory, "'");
+  require(is_file(directory + "/" + done_name), Error::Kind::data, "the checkpoint '", directory,
+          "' has no file 'done': it was not finished; use the one before it");
+  std::optional<TrainState> state;
+  const std::string path = directory + "/" + state_name;
+  if (is_file(path)) {
+    std::vector<FileRecord> files;
+    state = read_train_state(read_file(path, max_state_bytes), path, &files);
+    check_files(directory, files);
+  }
+  load_vars(directory, vars, sink);
+  return state;
+}
+
+std::vector<std::string> list_checkpoints(const std::string& save_dir) {
+  std::vector<std::string> out;
+  if (!is_directory(save_dir)) return out;
+  for (const std::string& name : list_directory(save_dir))
+    if (is_pass_name(name) && is_file(save_dir + "/" + name + "/" + done_name)) out.push_back(name);
+  std::sort(out.begin(), out.end(), earlier);
+  return out;
+}
+
+void remove_old_checkpoints(const std::string& save_dir, size_t keep) {
+  if (keep == 0) return;
+  const std::vector<std::string> all = list_checkpoints(save_dir);
+  for (size_t i = 0; i + keep < all.size(); ++i) remove_tree(save_dir, all[i]);
+}
+
+}  // namespace paddle

@@ -1,0 +1,301 @@
+// train_bench w1|w2|w3|w4 [seconds per repeat]: the workloads of docs/benchmarks.md on this
+// program, one thread, through the layers and the executor that every job uses. One JSON line per
+// configuration, in the form of the peers' programs.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <functional>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "exec/executor.h"
+#include "layers/layers.h"
+#include "layers/optimizers.h"
+
+using namespace paddle;
+
+namespace {
+
+// The data generator that all programs share, bit for bit.
+struct Stream {
+  uint64_t key;
+  explicit Stream(uint64_t stream) : key(mix64((uint64_t{1} << 32) | stream)) {}
+  uint64_t operator()(int64_t i) const { return mix64(key + static_cast<uint64_t>(i) * golden); }
+};
+
+Tensor uniform(uint64_t stream, const Shape& shape, double low, double high) {
+  Tensor t(DType::f32, shape);
+  const Stream r(stream);
+  const auto a = static_cast<float>(low), d = static_cast<float>(high - low);
+  for (int64_t i = 0; i < t.numel(); ++i)
+    t.data<float>()[i] = a + d * (static_cast<float>(r(i) >> 40) * 0x1p-24f);
+  return t;
+}
+
+Tensor xavier(uint64_t stream, int64_t in, int64_t out) {
+  const double a = std::sqrt(6.0 / static_cast<double>(in + out));
+  return uniform(stream, {in, out}, -a, a);
+}
+
+Tensor integers(uint64_t stream, const Shape& shape, uint64_t below) {
+  Tensor t(DType::i64, shape);
+  const Stream r(stream);
+  for (int64_t i = 0; i < t.numel(); ++i) t.data<int64_t>()[i] = static_cast<int64_t>(r(i) % below);
+  return t;
+}
+
+Tensor zipf_ids(uint64_t stream, int64_t samples, int64_t slots, uint64_t height) {
+  Tensor t(DType::i64, {samples, slots, 1});
+  const Stream r(stream);
+  const double e = 1 - 1.05, n = 1e6;
+  for (int64_t i = 0; i < t.numel(); ++i) {
+    const double u = static_cast<double>(r(i) >> 11) * 0x1p-53;
+    const double rank =
+        std::clamp(std::floor(std::pow(1 + u * (std::pow(n, e) - 1), 1 / e)), 1.0, n);
+    t.data<int64_t>()[i] = static_cast<int64_t>(
+        mix64((static_cast<uint64_t>(i % slots) << 32) + static_cast<uint64_t>(rank)) % height);
+  }
+  return t;
+}
+
+double seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// One network with its first values, and batches cut from whole arrays without copies.
+struct Workload {
+  Net net;
+  std::string loss;
+  std::vector<std::pair<std::string, Tensor>> data;    // by feed
+  std::vector<std::pair<std::string, Tensor>> values;  // of parameters
+};
+
+class Runner {
+ public:
+  Runner(Workload& w, int64_t batch) : executor_({.threads = 1}) {
+    executor_.run(w.net.startup, scope_);
+    for (const auto& [name, value] : w.values) scope_.var(name).tensor = value.clone();
+    Names feeds;
+    for (const auto& [name, whole] : w.data) {
+      feeds.push_back(name);
+      std::vector<Tensor> parts;
+      for (int64_t at = 0; at + batch <= whole.shape()[0]; at += batch)
+        parts.push_back(whole.rows(at, at + batch));
+      batches_.push_back(std::move(parts));
+    }
+    plan_ = &executor_.plan(w.net.main, scope_, feeds, {w.loss});
+  }
+
+  double step(int64_t i) {
+    const auto k = static_cast<size_t>(i) % batches_[0].size();
+    for (size_t f = 0; f < batches_.size(); ++f) plan_->feed(f, batches_[f][k]);
+    plan_->run(static_cast<uint64_t>(i));
+    return plan_->fetched(0).as<float>()[0];
+  }
+
+  Scope& scope() { return scope_; }
+  const Plan& plan() const { return *plan_; }
+
+ private:
+  Executor executor_;
+  Scope scope_;
+  std::vector<std::vector<Tensor>> batches_;
+  Plan* plan_;
+};
+
+void report(const char* workload, const std::string& config, Runner& runner, double per_step,
+            const char* unit, double secs, const std::string& check) {
+  int64_t it = 60;
+  double t = seconds();
+  for (int i = 0; i < 40; ++i) runner.step(it++);
+  const auto steps = std::max<int64_t>(10, static_cast<int64_t>(secs / ((seconds() - t) / 40)));
+  double rate[3], cpu = 0, wall = 0;
+  for (double& r : rate) {
+    const clock_t c0 = clock();
+    t = seconds();
+    for (int64_t i = 0; i < steps; ++i) runner.step(it++);
+    const double w = seconds() - t;
+    wall += w;
+    cpu += static_cast<double>(clock() - c0) / CLOCKS_PER_SEC;
+    r = static_cast<double>(steps) * per_step / w;
+  }
+  std::sort(rate, rate + 3);
+  std::printf(
+      "{\"workload\": \"%s\", \"peer\": \"paddle\", \"cfg\": {%s, \"threads\": 1}, \"unit\": "
+      "\"%s\", \"median\": %.1f, "
+      "\"min\": %.1f, \"max\": %.1f, \"steps\": %lld, \"cpu_per_wall\": %.2f, %s}\n",
+      workload, config.c_str(), unit, rate[1], rate[0], rate[2], static_cast<long long>(steps),
+      cpu / wall, check.c_str());
+  std::fflush(stdout);
+}
+
+// Losses of step 0 and step 19, to compare with the other programs.
+std::string first_losses(Runner& runner) {
+  double first = 0, last = 0;
+  for (int i = 0; i < 20; ++i) {
+    last = runner.step(i);
+    if (i == 0) first = last;
+  }
+  char out[80];
+  std::snprintf(out, sizeof out, "\"loss0\": %.5f, \"loss19\": %.5f", first, last);
+  return out;
+}
+
+void w1(double secs) {
+  const int64_t batches = 2000, batch = 20, n = batches * batch;
+  const Tensor x = uniform(1, {n, 13}, -1, 1), truth = uniform(2, {13}, -2, 2),
+               noise = uniform(3, {n}, -.1, .1);
+  Tensor y(DType::f32, {n, 1});
+  for (int64_t i = 0; i < n; ++i) {
+    float s = 0;
+    for (int j = 0; j < 13; ++j) s += x.data<float>()[i * 13 + j] * truth.data<float>()[j];
+    y.data<float>()[i] = s + .5f + noise.data<float>()[i];
+  }
+  Workload w;
+  const Builder b(w.net);
+  data(b, "x", {13});
+  data(b, "y", {1});
+  w.loss = mean(b, square_error_cost(b, fc(b, "x", 1), "y"));
+  minimize(b, w.loss, Sgd{.learning_rate = 0.001});
+  w.data = {{"x", x}, {"y", y}};
+  w.values = {{"fc_0.w_0", xavier(4, 13, 1)}};
+  Runner runner(w, batch);
+  const auto mse = [&] {
+    const float *p = runner.scope().tensor("fc_0.w_0").data<float>(),
+                c = runner.scope().tensor("fc_0.b_0").data<float>()[0];
+    double s = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      float d = c - y.data<float>()[i];
+      for (int j = 0; j < 13; ++j) d += x.data<float>()[i * 13 + j] * p[j];
+      s += d * d;
+    }
+    return s / static_cast<double>(n);
+  };
+  const double before = mse();
+  for (int64_t i = 0; i < batches; ++i) runner.step(i);
+  char check[80];
+  std::snprintf(check, sizeof check, "\"mse_init\": %.5f, \"mse_1epoch\": %.5f", before, mse());
+  report("W1", "\"batch\": 20, \"opt\": \"sgd\"", runner, 1, "steps/s", secs, check);
+}
+
+void w2(double secs) {
+  const int64_t n = 512 * 32;
+  const Tensor x = uniform(11, {n, 784}, -1, 1), truth = uniform(12, {784, 10}, -1, 1);
+  Tensor y(DType::i64, {n, 1});
+  for (int64_t i = 0; i < n; ++i) {
+    double score[10] = {};
+    for (int k = 0; k < 784; ++k)
+      for (int j = 0; j < 10; ++j)
+        score[j] +=
+            static_cast<double>(x.data<float>()[i * 784 + k]) * truth.data<float>()[k * 10 + j];
+    y.data<int64_t>()[i] = std::max_element(score, score + 10) - score;
+  }
+  for (const std::string act : {"tanh", "relu"}) {
+    for (const int64_t batch : {64, 512}) {
+      for (const std::string opt : {"sgd", "adam"}) {
+        Workload w;
+        const Builder b(w.net);
+        data(b, "x", {784});
+        data(b, "y", {1}, {.dtype = DType::i64});
+        const std::string h1 = fc(b, "x", 200, {.act = act}), h2 = fc(b, h1, 200, {.act = act});
+        w.loss = mean(b, cross_entropy(b, fc(b, h2, 10, {.act = "softmax"}), "y"));
+        if (opt == "sgd")
+          minimize(b, w.loss, Sgd{.learning_rate = 0.01});
+        else
+          minimize(b, w.loss, Adam{.learning_rate = 0.001});
+        w.data = {{"x", x}, {"y", y}};
+        w.values = {{"fc_0.w_0", xavier(13, 784, 200)},
+                    {"fc_1.w_0", xavier(14, 200, 200)},
+                    {"fc_2.w_0", xavier(15, 200, 10)}};
+        Runner runner(w, batch);
+        const std::string check = first_losses(runner);
+        report("W2", text("\"batch\": ", batch, ", \"opt\": \"", opt, "\", \"act\": \"", act, "\""),
+               runner, static_cast<double>(batch), "samples/s", secs, check);
+      }
+    }
+  }
+}
+
+void w3(double secs) {
+  const int64_t height = 2073, batch = 100, n = batch * 200;
+  Tensor ids = integers(21, {n, 4, 1}, 2073);
+  const Tensor extra = integers(22, {n}, 16);
+  Tensor y(DType::i64, {n, 1});
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t* p = ids.data<int64_t>() + i * 4;
+    y.data<int64_t>()[i] = ((p[0] + p[1] + p[2] + p[3]) * 7 + extra.data<int64_t>()[i]) % height;
+  }
+  Workload w;
+  const Builder b(w.net);
+  data(b, "ids", {4, 1}, {.dtype = DType::i64});
+  data(b, "y", {1}, {.dtype = DType::i64});
+  const std::string e = embedding(b, "ids", {height, 32}, {.is_sparse = true});
+  const std::string h = fc(b, reshape(b, e, {-1, 128}), 256, {.act = "sigmoid"});
+  w.loss = mean(b, cross_entropy(b, fc(b, h, height, {.act = "softmax"}), "y"));
+  minimize(b, w.loss, Sgd{.learning_rate = 0.001});
+  w.data = {{"ids", ids}, {"y", y}};
+  w.values = {{"embedding_0.w_0", xavier(23, height, 32)},
+              {"fc_0.w_0", xavier(24, 128, 256)},
+              {"fc_1.w_0", xavier(25, 256, height)}};
+  Runner runner(w, batch);
+  const std::string check = first_losses(runner);
+  report("W3", "\"batch\": 100, \"opt\": \"sgd\"", runner, static_cast<double>(batch), "samples/s",
+         secs, check);
+}
+
+void w4(double secs) {
+  const int64_t n = 100000, height = 1000001;
+  const Tensor dense = uniform(31, {n, 13}, 0, 1), ids = zipf_ids(32, n, 26, height);
+  Tensor y(DType::i64, {n, 1});
+  for (int64_t i = 0; i < n; ++i) {
+    float s = 0;
+    for (int k = 0; k < 26; ++k)
+      s += static_cast<float>(mix64(static_cast<uint64_t>(ids.data<int64_t>()[i * 26 + k])) >> 40) *
+               0x1p-24f -
+           .5f;
+    y.data<int64_t>()[i] = s + 2 * (dense.data<float>()[i * 13] - .5f) > 0.3f;
+  }
+  for (const int64_t batch : {100, 1000}) {
+    Workload w;
+    const Builder b(w.net);
+    data(b, "dense", {13});
+    data(b, "ids", {26, 1}, {.dtype = DType::i64});
+    data(b, "y", {1}, {.dtype = DType::i64});
+    const std::string e = embedding(b, "ids", {height, 10}, {.is_sparse = true});
+    std::string h = concat(b, Names{"dense", reshape(b, e, {-1, 260})}, 1);
+    for (int k = 0; k < 3; ++k) h = fc(b, h, 400, {.act = "relu"});
+    const std::string p = fc(b, h, 2, {.act = "softmax"});
+    w.loss = mean(b, cross_entropy(b, p, "y"));
+    // The area under the curve belongs to the step: its histograms are kept up to date.
+    auc(b, p, "y");
+    minimize(b, w.loss, Sgd{.learning_rate = 1e-4});
+    w.data = {{"dense", dense}, {"ids", ids}, {"y", y}};
+    w.values = {{"embedding_0.w_0", xavier(33, height, 10)},
+                {"fc_0.w_0", xavier(34, 273, 400)},
+                {"fc_1.w_0", xavier(35, 400, 400)},
+                {"fc_2.w_0", xavier(36, 400, 400)},
+                {"fc_3.w_0", xavier(37, 400, 2)}};
+    Runner runner(w, batch);
+    const std::string check = first_losses(runner);
+    report("W4", text("\"batch\": ", batch, ", \"opt\": \"sgd\""), runner,
+           static_cast<double>(batch), "samples/s", secs, check);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string which = argc > 1 ? argv[1] : "";
+  const double secs = argc > 2 ? std::atof(argv[2]) : 0.5;
+  if (which == "w1") return w1(secs), 0;
+  if (which == "w2") return w2(secs), 0;
+  if (which == "w3") return w3(secs), 0;
+  if (which == "w4") return w4(secs), 0;
+  std::fprintf(stderr, "usage: train_bench w1|w2|w3|w4 [seconds per repeat]\n");
+  return 2;
+}

@@ -1,0 +1,92 @@
+"""The commands of the front program: what they print, and where."""
+import os
+import re
+import unittest
+
+from support import CONFIGS, PADDLE, SOURCE, TRAINER, EndToEnd, main
+
+
+class Commands(EndToEnd):
+    def test_version(self):
+        lines = self.paddle("version").stdout.split("\n")
+        self.assertRegex(lines[0], r"^PaddlePaddle \d+\.\d+\.\d+, compiled with$")
+        for key in ("with_avx", "with_gpu", "with_double", "with_python", "with_rdma", "with_timer"):
+            self.assertTrue(any(re.match(rf"^    {key}: (ON|OFF)$", line) for line in lines), key)
+
+    def test_help(self):
+        self.assertIn("usage: paddle", self.paddle().stdout)
+        self.assertIn("train", self.paddle("--help").stdout)
+        text = self.paddle("train", "--help").stdout
+        for option in ("num_passes", "save_dir", "seed", "PADDLE_INIT_NUM_PASSES"):
+            self.assertIn(option, text)
+
+    def test_print_config_tells_sources(self):
+        out = self.train("fit_a_line.json", "--print_config", "--seed=3", env={"PADDLE_INIT_TRAINER_COUNT": "2"}).stdout
+        self.assertRegex(out, r"seed=3 .*--seed")
+        self.assertRegex(out, r"trainer_count=2 .*PADDLE_INIT_TRAINER_COUNT")
+        self.assertRegex(out, r"num_passes=100 .*fit_a_line.json:4")
+        self.assertRegex(out, r"saving_period=1 .*default")
+
+    def test_dump_config(self):
+        out = self.paddle("dump_config", os.path.join(CONFIGS, "fit_a_line.json")).stdout
+        for word in ("mul", "fc_0.w_0", "sgd", "learning_rate_0"):
+            self.assertIn(word, out)
+        whole = self.paddle("dump_config", os.path.join(CONFIGS, "fit_a_line.json"), "--whole").stdout
+        self.assertIn("uniform_random", whole)
+
+    def test_make_diagram(self):
+        self.paddle("make_diagram", os.path.join(CONFIGS, "fit_a_line.json"), "net.dot")
+        with open(self.path("net.dot")) as f:
+            self.assertTrue(f.read().startswith("digraph"))
+
+    def test_trainer_program_is_the_same(self):
+        config = f"--config={CONFIGS}/fit_a_line.json"
+        done = self.run_program(TRAINER, config, "--num_passes=2", "--dot_period=0", check=0)
+        self.assertIn("Pass=1", done.stderr)
+
+    def test_log_lines(self):
+        """The prefix and the lines are glog's and the v2 trainer's; the log file holds the same."""
+        done = self.train("recognize_digits_mlp.json", "--num_passes=1", "--log_period=20", "--workspace=ws")
+        self.assertRegex(done.stderr, r"(?m)^I\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ \w+\.cc:\d+\]  Batch=20 samples=1280 AvgCost=\S+ CurrentCost=\S+ Eval: accuracy=\S+ CurrentEval: accuracy=\S+$")
+        self.assertRegex(done.stderr, r"(?m)\]  Pass=0 Batch=\d+ samples=\d+ AvgCost=\S+ Eval: accuracy=\S+$")
+        self.assertRegex(done.stderr, r"(?m)\]  Test samples=\d+ cost=\S+ Eval: accuracy=\S+$")
+        with open(self.path("ws", "log", "paddle_trainer.INFO")) as f:
+            log = f.read()
+        self.assertIn("commandline: paddle_trainer", log)
+        self.assertIn(" Pass=0 ", log)
+
+    def test_jobs_time_test_checkgrad(self):
+        self.assertRegex(self.train("fit_a_line.json", "--job=time", "--time_batches=50").stdout, r"50 batches in .* samples/s")
+        self.train("fit_a_line.json", "--num_passes=2", "--save_dir=out")
+        out = self.train("fit_a_line.json", "--job=test", "--save_dir=out", "--test_pass=0", "--num_passes=2").stdout
+        self.assertRegex(out, r"^ Pass=0 samples=102 AvgCost=\S+ Eval: ")
+        self.assertEqual(out.count("\n"), 2)
+        for config in ("fit_a_line.json", "recognize_digits_mlp.json", "ctr_lr.json", "word2vec.json"):
+            out = self.train(config, "--job=checkgrad", "--checkgrad_samples=5").stdout
+            self.assertIn("largest relative difference", out)
+
+    def test_threads(self):
+        done = self.train("recognize_digits_mlp.json", "--num_passes=1", "--trainer_count=2")
+        self.assertIn("Pass=0", done.stderr)
+
+
+class Documents(EndToEnd):
+    def test_commands_of_the_readme_exist(self):
+        """Every `paddle …` line in README.md and docs/*.md parses: its flags and files are there."""
+        files = ["README.md"] + [f"docs/{f}" for f in os.listdir(os.path.join(SOURCE, "docs")) if f.endswith(".md")]
+        seen = 0
+        for name in files:
+            with open(os.path.join(SOURCE, name), encoding="utf-8") as f:
+                for line in f:
+                    m = re.match(r"^\s*(?:build/daemons/paddle/)?paddle train (--config=\S+(?: --\S+)*)", line)
+                    if not m:
+                        continue
+                    seen += 1
+                    flags = m[1].replace("--config=configs/", f"--config={CONFIGS}/").split()
+                    with self.subTest(f"{name}: {line.strip()}"):
+                        self.run_program(PADDLE, "train", *flags, "--print_config", check=0)
+        self.assertGreater(seen, 2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""Runs the real programs as a user does, each test in a directory of its own."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SOURCE = os.environ["PADDLE_TEST_SOURCE"]
+BUILD = os.environ["PADDLE_TEST_BUILD"]
+PADDLE = os.path.join(BUILD, "daemons", "paddle", "paddle")
+TRAINER = os.path.join(BUILD, "daemons", "trainer", "paddle_trainer")
+DATA = os.path.join(SOURCE, "..", "shared", "data")
+CONFIGS = os.path.join(SOURCE, "configs")
+DEADLINE = 600  # seconds; no test waits longer for a program
+
+
+def needs_real_data(test):
+    return unittest.skipUnless(os.path.isdir(DATA), "the real data sets are not on this machine")(test)
+
+
+class EndToEnd(unittest.TestCase):
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix="paddle-e2e-")
+        self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
+
+    def path(self, *parts):
+        return os.path.join(self.dir, *parts)
+
+    def write(self, name, text):
+        with open(self.path(name), "w", encoding="utf-8") as f:
+            f.write(text)
+        return self.path(name)
+
+    def run_program(self, *command, env=None, check=None, **kwargs):
+        """The finished process. Nothing of the user's own environment reaches it but PATH; HOME is the test's directory."""
+        clean = {"PATH": os.environ["PATH"], "HOME": self.dir, **(env or {})}
+        done = subprocess.run(command, cwd=self.dir, env=clean, capture_output=True, text=True, timeout=DEADLINE, **kwargs)
+        if check is not None:
+            self.assertEqual(done.returncode, check, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}")
+        return done
+
+    def paddle(self, *arguments, check=0, **kwargs):
+        return self.run_program(PADDLE, *arguments, check=check, **kwargs)
+
+    def train(self, config, *flags, check=0, **kwargs):
+        if not os.path.isabs(config):
+            config = os.path.join(CONFIGS, config)
+        return self.paddle("train", f"--config={config}", "--dot_period=0", *flags, check=check, **kwargs)
+
+    def refused(self, done, code, *words):
+        """The program ended with `code` and a sentence with these words, and without a stack trace."""
+        self.assertEqual(done.returncode, code, done.stderr)
+        for word in words:
+            self.assertIn(word, done.stderr)
+        for bad in ("terminate called", "Segmentation", "std::", "core dumped"):
+            self.assertNotIn(bad, done.stderr)
+
+    def files(self, directory):
+        """Relative name -> bytes of every file below a directory."""
+        out = {}
+        for base, _, names in os.walk(directory):
+            for name in names:
+                full = os.path.join(base, name)
+                with open(full, "rb") as f:
+                    out[os.path.relpath(full, directory)] = f.read()
+        return out
+
+
+def last_number(text, pattern):
+    """The last number that follows `pattern` in a text."""
+    found = re.findall(pattern + r"([-+0-9.e]+)", text)
+    if not found:
+        raise AssertionError(f"no '{pattern}' in:\n{text}")
+    return float(found[-1])
+
+
+def main():
+    result = unittest.main(exit=False, verbosity=1).result
+    bad = len(result.failures) + len(result.errors)
+    skipped = f", {len(result.skipped)} skipped" if result.skipped else ""
+    print(f"{result.testsRun - bad - len(result.skipped)} passed, {bad} failed{skipped}")
+    sys.exit(1 if bad else 0)
