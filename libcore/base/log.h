@@ -45,7 +45,7 @@ bool log_on_terminal();
 int log_columns();
 // Shows `line` (UTF-8, not wider than the terminal) below everything logged, in place of the one
 // shown before;
-// "" takes it away. Does nothing where there is no terminal.
+// "" takes it away. Where there is no terminal it only ends a line of dots.
 void show_status(const std::string& line);
 // A dot for a batch, outside a status line; the next log line starts on a line of its own.
 void show_dot();

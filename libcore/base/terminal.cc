@@ -20,12 +20,13 @@ int Terminal::columns() const {
 
 void Terminal::set_status(const std::string& line) {
   std::lock_guard lock(mutex_);
-  if (!present_ || line == status_) return;
   std::string out = dots_ ? "\n" : "";
   dots_ = false;
-  out += erase_line;
-  out += line;
-  status_ = line;
+  if (present_ && line != status_) {
+    out += erase_line;
+    out += line;
+    status_ = line;
+  }
   put(out);
 }
 

@@ -73,9 +73,12 @@ class Fuser {
     return temporary(name) && r.size() == 1 ? r[0] : none;
   }
 
-  // Whether an op between the two (exclusive) writes any of `reads`, or touches any of `writes`.
-  bool disturbed(int from, int to, const Names& reads, const Names& writes) {
+  // Whether an op between the two (exclusive), other than `gone`, writes any of `reads`, or touches
+  // any of `writes`.
+  bool disturbed(int from, int to, const Names& reads, const Names& writes,
+                 const std::vector<int>& gone = {}) {
     for (int i = from + 1; i < to; ++i) {
+      if (std::count(gone.begin(), gone.end(), i)) continue;
       for (const std::string& n : reads)
         if (op(i).out.uses(n)) return true;
       for (const std::string& n : writes)
@@ -130,7 +133,8 @@ class Fuser {
     const int first = *std::min_element(gone.begin(), gone.end());
     Names reads = {out_grad};
     if (!out.empty()) reads.push_back(out);
-    if (disturbed(first, i, reads, bias_grad.empty() ? Names{} : Names{bias_grad})) return false;
+    if (disturbed(first, i, reads, bias_grad.empty() ? Names{} : Names{bias_grad}, gone))
+      return false;
 
     Op fused{.type = "fused_fc_grad",
              .in = {{"X", op(i).in["X"]},
@@ -166,7 +170,7 @@ class Fuser {
     }
     Names reads = op(i).in.all();
     reads.push_back(only(op(add).in, "Y"));
-    if (disturbed(i, last, reads, {out})) return false;
+    if (disturbed(i, last, reads, {out}, {add})) return false;
     Op fused{.type = "fused_fc",
              .in = {{"X", op(i).in["X"]}, {"W", op(i).in["Y"]}, {"Bias", op(add).in["Y"]}},
              .out = {{"Out", {out}}},
@@ -176,12 +180,12 @@ class Fuser {
     return true;
   }
 
-  // cross_entropy2_grad, softmax_grad: together they are (softmax - label) * dLoss
+  // cross_entropy_grad2, softmax_grad: together they are (softmax - label) * dLoss
   bool softmax_cross_entropy_grad(int i) {
     if (op(i).type != "softmax_grad") return false;
     const std::string probability_grad = only(op(i).in, "Out@GRAD");
     const int loss_grad = writer(probability_grad, i);
-    if (loss_grad == none || op(loss_grad).type != "cross_entropy2_grad" ||
+    if (loss_grad == none || op(loss_grad).type != "cross_entropy_grad2" ||
         only_reader(probability_grad) != i)
       return false;
     const Names reads = {only(op(loss_grad).in, "Label"), only(op(loss_grad).in, "Y@GRAD"),

@@ -32,10 +32,9 @@ std::vector<Op> needed_ops(std::vector<Op> ops, const Block& block, const Scope&
   return kept;
 }
 
-std::vector<size_t> lod_sizes(const Lod& lod) {
-  std::vector<size_t> sizes;
-  for (const auto& level : lod) sizes.push_back(level.size());
-  return sizes;
+bool has_sizes(const Lod& lod, const std::vector<size_t>& sizes) {
+  return std::equal(lod.begin(), lod.end(), sizes.begin(), sizes.end(),
+                    [](const auto& level, size_t size) { return level.size() == size; });
 }
 
 // The tensor that selected rows stand for; rows that repeat add up.
@@ -48,7 +47,8 @@ Tensor dense_rows(const View& v) {
   with_float(v.dtype, [&](auto z) {
     using T = decltype(z);
     for (int64_t i = 0; i < v.shape[0]; ++i)
-      for (int64_t k = 0; k < width; ++k) t.data<T>()[v.rows[i] * width + k] += v.as<T>()[i * width + k];
+      for (int64_t k = 0; k < width; ++k)
+        t.data<T>()[v.rows[i] * width + k] += v.as<T>()[i * width + k];
   });
   return t;
 }
@@ -166,7 +166,7 @@ void Plan::feed(size_t i, const Tensor& tensor) {
 
 // Most shape rules ask only how many sequences there are; some read the offsets themselves.
 bool Plan::lod_changed(size_t feed, const Lod& lod) const {
-  if (lods_.empty()) return lod_sizes(lod) != feed_lod_sizes_[feed];
+  if (lods_.empty()) return !has_sizes(lod, feed_lod_sizes_[feed]);
   return lod != feed_values_[feed];
 }
 

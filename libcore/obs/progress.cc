@@ -82,9 +82,7 @@ Progress::Progress(Clock clock) : clock_(std::move(clock)), active_(log_on_termi
 
 Progress::~Progress() { clear(); }
 
-void Progress::clear() {
-  if (active_) show_status("");
-}
+void Progress::clear() { show_status(""); }
 
 // A step may take a microsecond: look at the clock about a hundred times a second, not after each.
 bool Progress::time_is_due() {

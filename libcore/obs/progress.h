@@ -39,7 +39,8 @@ class Progress {
   // Cheap enough to ask after every batch; true at most ten times a second. Then call draw().
   bool due() { return active_ && ++asked_ >= stride_ && time_is_due(); }
   void draw(const ProgressNow& now);
-  // Takes the line away, before results go to stdout; a later draw() brings it back.
+  // Takes the line away, and ends a line of dots, before results go to stdout; a later draw()
+  // brings it back.
   void clear();
 
  private:

@@ -110,12 +110,12 @@ std::string Options::set_from_file(const std::string& key, const std::string& va
     std::vector<std::string> known;
     for (const Option& other : table_)
       if (other.in_job_file) known.push_back(other.name);
-    return paddle::text(where, ": ",
-                        option == nullptr ? "unknown option '" : "a job file cannot set '", key,
+    return paddle::text(option == nullptr ? "unknown option '" : "a job file cannot set '", key,
                         "'", did_you_mean(key, known));
   }
-  const std::string problem = set(*option, value, where, Rank::by_file);
-  return problem.empty() ? "" : where + ": " + problem.substr(0, problem.rfind(" ("));
+  if (const std::string problem = problem_with(*option, value); !problem.empty())
+    return option->name + " " + problem;
+  return set(*option, value, where, Rank::by_file);
 }
 
 const Option* Options::row(const std::string& name) const {

@@ -23,7 +23,7 @@ class Options {
                        OptionTable table);
 
   // Sets a value the job file gives, unless a flag or variable gave one. `where` is "file:line".
-  // Returns what is wrong with key or value as a sentence, or "".
+  // Returns what is wrong with key or value, as a sentence without its place, or "".
   [[nodiscard]] std::string set_from_file(const std::string& key, const std::string& value,
                                           const std::string& where);
 
@@ -39,6 +39,7 @@ class Options {
   double real(const std::string& name) const;
   const std::string& text(const std::string& name) const;
 
+  bool has(const std::string& name) const { return row(name) != nullptr; }
   bool given(const std::string& name) const;  // by anything but the default
   // "flag --x", "environment variable X", "job.json:12" or "default".
   const std::string& source(const std::string& name) const;

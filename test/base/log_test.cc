@@ -94,6 +94,13 @@ TEST_CASE("log lines", "[base]") {
     CHECK(
         std::regex_match(pipe.read(), std::regex("\\.\\.\\n" + prefix + "a\\n" + prefix + "b\\n")));
   }
+  SECTION("dots end where the status is taken away") {
+    start_log(options);
+    show_dot();
+    show_status("");
+    show_status("");
+    CHECK(pipe.read() == ".\n");
+  }
   SECTION("stay whole when many threads write") {
     start_log(options);
     std::vector<std::thread> threads;

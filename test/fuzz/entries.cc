@@ -17,18 +17,21 @@ void must(bool ok) {
   if (!ok) std::abort();
 }
 
+// Whether it went through.
 template <class Read>
-void attempt(const Read& read) {
+bool attempt(const Read& read) {
   try {
     read();
+    return true;
   } catch (const Error&) {
+    return false;
   }
 }
 
 }  // namespace
 
-void tensor_file(std::string_view input) {
-  attempt([&] {
+bool tensor_file(std::string_view input) {
+  const bool tensor = attempt([&] {
     BinaryReader in(input, "input");
     const Tensor t = read_tensor(in);
     FileParts out;
@@ -37,7 +40,7 @@ void tensor_file(std::string_view input) {
     BinaryReader twice(again, "again");
     must(read_tensor(twice).shape() == t.shape());
   });
-  attempt([&] {
+  const bool rows = attempt([&] {
     BinaryReader in(input, "input");
     const SelectedRows r = read_selected_rows(in);
     FileParts out;
@@ -46,37 +49,30 @@ void tensor_file(std::string_view input) {
     BinaryReader twice(again, "again");
     must(read_selected_rows(twice).rows == r.rows);
   });
+  return tensor || rows;
 }
 
-void model_file(std::string_view input) {
+bool model_file(std::string_view input) {
   Program program;
-  bool whole = false;
-  attempt([&] {
-    program = read_program(input, "input");
-    whole = true;
-  });
-  if (!whole) return;
+  if (!attempt([&] { program = read_program(input, "input"); })) return false;
   const std::string once = write_program(program);
   must(write_program(read_program(once)) == once);
   attempt([&] { program_text(program); });
   attempt([&] { program_dot(program); });
+  return true;
 }
 
-void program_buffer(std::string_view input) {
+bool program_buffer(std::string_view input) {
   Program program;
-  bool whole = false;
-  attempt([&] {
-    program = from_flatbuffer(input);
-    whole = true;
-  });
-  if (!whole) return;
+  if (!attempt([&] { program = from_flatbuffer(input); })) return false;
   const std::string once = to_flatbuffer(program);
   must(to_flatbuffer(from_flatbuffer(once)) == once);
   write_program(program);
+  return true;
 }
 
-void train_state(std::string_view input) {
-  attempt([&] {
+bool train_state(std::string_view input) {
+  return attempt([&] {
     const TrainState s = read_train_state(input, "input");
     must(read_train_state(write_train_state(s), "again") == s);
   });

@@ -1,14 +1,15 @@
 // What the fuzz targets do with one input: each reads it as a file of its kind, and what could be
 // read must survive being written and read again. Errors of ours are fine, anything else is a bug.
+// Each returns whether the input could be read.
 #pragma once
 
 #include <string_view>
 
 namespace paddle::fuzz {
 
-void tensor_file(std::string_view input);
-void model_file(std::string_view input);
-void program_buffer(std::string_view input);
-void train_state(std::string_view input);
+bool tensor_file(std::string_view input);
+bool model_file(std::string_view input);
+bool program_buffer(std::string_view input);
+bool train_state(std::string_view input);
 
 }  // namespace paddle::fuzz

@@ -80,7 +80,7 @@ TEST_CASE("checkpoints", "[io]") {
     CHECK(back.names().empty());
   }
   SECTION("are listed in order and thinned out") {
-    for (const std::string name :
+    for (const std::string& name :
          {pass_name(2), pass_name(10), pass_name(10, 2), pass_name(123456), std::string("other")})
       save_checkpoint(dir.path() + "/" + name, vars, values_of(scope), {});
     CHECK(list_checkpoints(dir.path()) == std::vector<std::string>{"pass-00002", "pass-00003",
