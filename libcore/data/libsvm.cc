@@ -38,8 +38,8 @@ class LibsvmFormat : public LineFormat {
     double value = 0;
     if (!parse_float(word, value))
       at.fail("a label that is a number", quoted(word), "correct or remove the row");
-    if (labels_ == Labels::numbers) return to.add(2, static_cast<float>(value));
-    if (labels_ == Labels::signs) {
+    if (labels_ == SvmLabels::numbers) return to.add(2, static_cast<float>(value));
+    if (labels_ == SvmLabels::signs) {
       if (value != -1 && value != 0 && value != 1)
         at.fail("a label of -1, 0 or +1", quoted(word), "set labels to classes or numbers");
       return to.add(2, int64_t{value > 0});
@@ -74,7 +74,7 @@ class LibsvmFormat : public LineFormat {
   }
 
   const std::vector<FieldSpec> fields_;
-  const Labels labels_;
+  const SvmLabels labels_;
   const int64_t classes_, base_, dimension_;
 };
 
@@ -86,7 +86,7 @@ void generate(const ReaderSpec& spec, Columns& to) {
       to.add(0, int64_t{id});
       to.add(1, 1.0f);
     }
-    if (spec.labels == Labels::numbers)
+    if (spec.labels == SvmLabels::numbers)
       to.add(2, row.positive ? 1.0f : -1.0f);
     else
       to.add(2, int64_t{row.positive});
@@ -97,7 +97,7 @@ void generate(const ReaderSpec& spec, Columns& to) {
 }  // namespace
 
 std::unique_ptr<Reader> open_libsvm(const ReaderSpec& spec) {
-  require(spec.labels != Labels::classes || spec.classes > 0, Error::Kind::config,
+  require(spec.labels != SvmLabels::classes || spec.classes > 0, Error::Kind::config,
           "libsvm: labels are classes, so classes must say how many there are");
   require(spec.dimension >= 0 && spec.index_base >= 0, Error::Kind::config,
           "libsvm: dimension and index_base must not be negative");
@@ -107,16 +107,16 @@ std::unique_ptr<Reader> open_libsvm(const ReaderSpec& spec) {
   if (known_set)
     if (const auto found = find_dataset("a9a", name, spec)) files = {*found};
   const int64_t dimension = known_set && spec.dimension == 0 ? a9a_dimension : spec.dimension;
-  const bool numbers = spec.labels == Labels::numbers;
+  const bool numbers = spec.labels == SvmLabels::numbers;
   std::vector<FieldSpec> fields{{"ids", DType::i64, {1}, 1, dimension > 0 ? dimension : -1},
                                 {"values", DType::f32, {1}, 1},
                                 {"label",
                                  numbers ? DType::f32 : DType::i64,
                                  {1},
                                  0,
-                                 numbers                        ? -1
-                                 : spec.labels == Labels::signs ? 2
-                                                                : spec.classes}};
+                                 numbers                           ? -1
+                                 : spec.labels == SvmLabels::signs ? 2
+                                                                   : spec.classes}};
   rename_fields(fields, spec);
   if (!files.empty())
     return read_lines(std::make_unique<LibsvmFormat>(std::move(fields), spec, dimension), "libsvm",

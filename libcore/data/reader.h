@@ -56,7 +56,7 @@ class Reader {
 };
 
 // How int64 or float32 labels come out of the numbers of a LibSVM file.
-enum class Labels {
+enum class SvmLabels {
   signs,    // -1 or 0 -> 0, +1 -> 1, int64
   classes,  // 0 … classes - 1, int64
   numbers,  // as they stand, float32
@@ -103,8 +103,8 @@ struct ReaderSpec {
 
   int64_t dimension = 0;   // libsvm: ids must be below; 0 means any
   int64_t index_base = 1;  // libsvm: the index in the file that becomes id 0
-  Labels labels = Labels::signs;
-  int64_t classes = 0;  // libsvm: for Labels::classes
+  SvmLabels labels = SvmLabels::signs;
+  int64_t classes = 0;  // libsvm: for SvmLabels::classes
 
   // csv: none means "x" (all columns but the last) and "y" (the last), float32.
   std::vector<CsvField> csv_fields;
