@@ -32,13 +32,9 @@ struct Sparse {
     Scope scope;
     scope.var("w").tensor = Tensor::of<float>({4, 2}, {0, 0, 0, 0, 0, 0, 0, 0});
     Executor exe;
-    Plan& plan = exe.plan(program, scope, {"ids", "dy"}, {fetch});
-    const Tensor id_tensor = Tensor::of<int64_t>(ids, id_values);
-    const Tensor dy_tensor = Tensor::of<float>(dy, dy_values);
-    plan.feed(0, id_tensor);
-    plan.feed(1, dy_tensor);
-    plan.run(0);
-    return values_of(dense(plan.fetched(0)));
+    const Feeds feeds = {{"ids", Tensor::of<int64_t>(ids, id_values)},
+                         {"dy", Tensor::of<float>(dy, dy_values)}};
+    return values_of(exe.run(program, scope, feeds, {fetch})[0]);
   }
   std::vector<double> run(const std::string& fetch) {
     return run(fetch, {3, 1}, {2, 0, 2}, {3, 2}, {1, 2, 3, 4, 5, 6});
