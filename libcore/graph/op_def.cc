@@ -17,8 +17,8 @@ std::vector<std::string> names_of(const std::vector<SlotDef>& slots) {
 void check_slots(const Slots& given, const std::vector<SlotDef>& defs, const char* kind,
                  bool outputs, std::vector<std::string>& problems) {
   for (const auto& [slot, names] : given) {
-    const auto def =
-        std::find_if(defs.begin(), defs.end(), [&](const SlotDef& d) { return d.name == slot; });
+    const auto def = std::find_if(defs.begin(), defs.end(),
+                                  [&slot = slot](const SlotDef& d) { return d.name == slot; });
     if (def == defs.end()) {
       if (names.empty()) continue;
       problems.push_back(text("there is no ", kind, " '", slot, "'",

@@ -70,48 +70,37 @@ struct MatVec {
   }
 };
 
-template <class T, int bytes>
-struct VectorOf {
-  typedef T Type __attribute__((vector_size(bytes)));
-};
-
 // acc[r] += rows r of the matrix times x on whole vectors from `q` on; returns where it stopped.
-template <int rows, class Vector, class T>
-PS_INLINE int64_t dot_run(const T* const* row, const T* x, int64_t q, int64_t length, Vector* acc) {
-  constexpr int64_t lanes = sizeof(Vector) / sizeof(T);
-  for (; q + lanes <= length; q += lanes) {
-    Vector xv, rv;
-    __builtin_memcpy(&xv, x + q, sizeof(xv));
-    for (int r = 0; r < rows; ++r) {
-      __builtin_memcpy(&rv, row[r] + q, sizeof(rv));
-      acc[r] += rv * xv;
-    }
-  }
+template <int bytes, int rows, class T>
+PS_INLINE int64_t dot_run(const T* const* row, const T* x, int64_t q, int64_t length,
+                          typename Lanes<T, bytes>::Vector* acc) {
+  using Loose = typename Lanes<T, bytes>::Loose;
+  constexpr int64_t lanes = Lanes<T, bytes>::count;
+  for (; q + lanes <= length; q += lanes)
+    for (int r = 0; r < rows; ++r)
+      acc[r] +=
+          *reinterpret_cast<const Loose*>(row[r] + q) * *reinterpret_cast<const Loose*>(x + q);
   return q;
 }
 
 // Several rows at a time share the loads of x and hide each other's latency.
 template <int rows, class T>
 PS_INLINE void dot_group(const MatVec<T>& v, int64_t i) {
-  using Wide = typename VectorOf<T, 32>::Type;
-  using Narrow = typename VectorOf<T, 16>::Type;
   const T* row[rows];
   for (int r = 0; r < rows; ++r) row[r] = v.matrix + (i + r) * v.stride;
-  Narrow sum[rows] = {};
+  typename Lanes<T, 16>::Vector sum[rows] = {};
   int64_t q = 0;
   if (v.length >= 64) {
-    Wide wide[rows] = {};
-    q = dot_run<rows>(row, v.x, q, v.length, wide);
-    for (int r = 0; r < rows; ++r) {
-      Narrow half[2];
-      __builtin_memcpy(half, &wide[r], sizeof(half));
-      sum[r] = half[0] + half[1];
-    }
+    constexpr int lanes = Lanes<T, 16>::count;
+    typename Lanes<T, 32>::Vector wide[rows] = {};
+    q = dot_run<32, rows>(row, v.x, q, v.length, wide);
+    for (int r = 0; r < rows; ++r)
+      for (int l = 0; l < lanes; ++l) sum[r][l] = wide[r][l] + wide[r][l + lanes];
   }
-  q = dot_run<rows>(row, v.x, q, v.length, sum);
+  q = dot_run<16, rows>(row, v.x, q, v.length, sum);
   T s[rows] = {};
   for (int r = 0; r < rows; ++r)
-    for (size_t l = 0; l < sizeof(Narrow) / sizeof(T); ++l) s[r] += sum[r][l];
+    for (int l = 0; l < Lanes<T, 16>::count; ++l) s[r] += sum[r][l];
   for (; q < v.length; ++q)
     for (int r = 0; r < rows; ++r) s[r] += row[r][q] * v.x[q];
   for (int r = 0; r < rows; ++r) v.put(i + r, s[r]);

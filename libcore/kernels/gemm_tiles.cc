@@ -2,6 +2,7 @@
 // the end is local to the file and no inline function of another header is used: the linker must
 // never take one version's code for another's.
 #include "kernels/gemm_packed.h"
+#include "kernels/simd.h"
 
 namespace paddle {
 namespace {
@@ -17,11 +18,8 @@ constexpr int64_t tile_vectors = 2;
 constexpr int64_t block_k = 400, block_m = 144, block_n = 512;
 
 template <class T>
-struct Simd {
-  typedef T Vector __attribute__((vector_size(vector_bytes)));
-  // The same at any address of an element.
-  typedef T Loose __attribute__((vector_size(vector_bytes), aligned(alignof(T)), may_alias));
-  static constexpr int64_t lanes = vector_bytes / sizeof(T);
+struct Simd : Lanes<T, vector_bytes> {
+  static constexpr int64_t lanes = Lanes<T, vector_bytes>::count;
   static constexpr int64_t width = lanes * tile_vectors;
 };
 template <class T>
@@ -134,7 +132,10 @@ template <class T>
 void pack_rows(const T* from, int64_t stride, int64_t k, int64_t columns, int64_t width, T* to) {
   if (columns == Simd<T>::width) {
     for (int64_t p = 0; p < k; ++p)
-      __builtin_memcpy(to + p * width, from + p * stride, sizeof(T) * Simd<T>::width);
+#pragma GCC unroll 2
+      for (int v = 0; v < tile_vectors; ++v)
+        *reinterpret_cast<Loose<T>*>(to + p * width + v * Simd<T>::lanes) =
+            *reinterpret_cast<const Loose<T>*>(from + p * stride + v * Simd<T>::lanes);
     return;
   }
   for (int64_t p = 0; p < k; ++p) {
@@ -150,27 +151,31 @@ void pack_transposed_plain(const T* from, int64_t stride, int64_t k, int64_t col
     for (int64_t j = 0; j < columns; ++j) to[p * width + j] = from[j * stride + p];
 }
 
-typedef float Eight __attribute__((vector_size(32)));
-
 // to[p * width + j] = from[j * stride + p] for 8 x 8 elements, in three rounds of exchanges.
 inline void transpose8(const float* from, int64_t stride, float* to, int64_t width) {
-  Eight x[8], y[8];
-  for (int i = 0; i < 8; ++i) __builtin_memcpy(&x[i], from + i * stride, sizeof(Eight));
+  using Loose8 = Lanes<float, 32>::Loose;
+  Lanes<float, 32>::Vector x[8], y[8];
+#pragma GCC unroll 8
+  for (int i = 0; i < 8; ++i) x[i] = *reinterpret_cast<const Loose8*>(from + i * stride);
+#pragma GCC unroll 8
   for (int i = 0; i < 8; i += 2) {
     y[i] = __builtin_shufflevector(x[i], x[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
     y[i + 1] = __builtin_shufflevector(x[i], x[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
   }
+#pragma GCC unroll 8
   for (int i = 0; i < 8; i += 4)
     for (int h = 0; h < 2; ++h) {
       x[i + 2 * h] = __builtin_shufflevector(y[i + h], y[i + 2 + h], 0, 1, 8, 9, 4, 5, 12, 13);
       x[i + 2 * h + 1] =
           __builtin_shufflevector(y[i + h], y[i + 2 + h], 2, 3, 10, 11, 6, 7, 14, 15);
     }
+#pragma GCC unroll 8
   for (int i = 0; i < 4; ++i) {
     y[i] = __builtin_shufflevector(x[i], x[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
     y[i + 4] = __builtin_shufflevector(x[i], x[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
   }
-  for (int i = 0; i < 8; ++i) __builtin_memcpy(to + i * width, &y[i], sizeof(Eight));
+#pragma GCC unroll 8
+  for (int i = 0; i < 8; ++i) *reinterpret_cast<Loose8*>(to + i * width) = y[i];
 }
 
 void pack_transposed(const float* from, int64_t stride, int64_t k, int64_t columns, int64_t width,

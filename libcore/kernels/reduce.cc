@@ -9,15 +9,11 @@
 namespace paddle {
 namespace {
 
-// 64 bytes: one AVX-512 register, two of AVX2, four of SSE; the lanes, and so the results, are the
-// same for all.
+// The lanes, and so the results, are the same for all versions.
 template <class T>
-struct Lanes {
-  typedef T Vector __attribute__((vector_size(32)));
-  static constexpr int64_t count = 32 / sizeof(T);
-};
+using Vector = typename Lanes<T, 32>::Vector;
 template <class T>
-using Vector = typename Lanes<T>::Vector;
+using Loose = typename Lanes<T, 32>::Loose;
 
 struct Sum {
   template <class T>
@@ -71,16 +67,16 @@ struct Min {
 // Eight vectors of independent accumulators hide the latency of the addition.
 template <class Op, class T>
 PS_INLINE T reduce_run(const T* x, const T* y, int64_t n) {
-  constexpr int64_t lanes = Lanes<T>::count, vectors = 8, step = vectors * lanes;
+  constexpr int64_t lanes = Lanes<T, 32>::count, vectors = 8, step = vectors * lanes;
   T result = Op::template start<T>;
   int64_t i = 0;
   if (n >= step) {
-    Vector<T> acc[vectors], a, b;
+    Vector<T> acc[vectors];
     for (int64_t v = 0; v < vectors; ++v) acc[v] = Vector<T>{} + Op::template start<T>;
     for (; i + step <= n; i += step) {
       for (int64_t v = 0; v < vectors; ++v) {
-        __builtin_memcpy(&a, x + i + v * lanes, sizeof(a));
-        __builtin_memcpy(&b, y + i + v * lanes, sizeof(b));
+        const Vector<T> a = *reinterpret_cast<const Loose<T>*>(x + i + v * lanes);
+        const Vector<T> b = *reinterpret_cast<const Loose<T>*>(y + i + v * lanes);
         Op::take(acc[v], a, b);
       }
     }
@@ -145,18 +141,21 @@ bool not_finite(ThreadPool& pool, const T* x, int64_t n) {
 template <class T>
 PS_CLONES void columns(int64_t m, int64_t n, int64_t begin, int64_t end, const T* x, T* out,
                        bool add) {
-  constexpr int64_t lanes = Lanes<T>::count, vectors = 8, step = vectors * lanes;
+  constexpr int64_t lanes = Lanes<T, 32>::count, vectors = 8, step = vectors * lanes;
   int64_t j = begin;
   for (; j + step <= end; j += step) {
-    Vector<T> acc[vectors] = {}, a;
-    if (add) __builtin_memcpy(acc, out + j, sizeof(acc));
+    Vector<T> acc[vectors] = {};
+    if (add)
+      for (int64_t v = 0; v < vectors; ++v)
+        acc[v] = *reinterpret_cast<const Loose<T>*>(out + j + v * lanes);
     for (int64_t i = 0; i < m; ++i) {
       for (int64_t v = 0; v < vectors; ++v) {
-        __builtin_memcpy(&a, x + i * n + j + v * lanes, sizeof(a));
+        const Vector<T> a = *reinterpret_cast<const Loose<T>*>(x + i * n + j + v * lanes);
         acc[v] += a;
       }
     }
-    __builtin_memcpy(out + j, acc, sizeof(acc));
+    for (int64_t v = 0; v < vectors; ++v)
+      *reinterpret_cast<Loose<T>*>(out + j + v * lanes) = acc[v];
   }
   if (j == end) return;
   const int64_t rest = end - j;

@@ -34,3 +34,17 @@
 #else
 #define PS_IVDEP
 #endif
+
+namespace paddle {
+
+// A vector of `bytes`, and the same at any address of an element. Read and write memory through
+// Loose: memcpy into a vector that the plain version has no register for goes through the stack in
+// all versions.
+template <class T, int bytes>
+struct Lanes {
+  typedef T Vector __attribute__((vector_size(bytes)));
+  typedef T Loose __attribute__((vector_size(bytes), aligned(alignof(T)), may_alias));
+  static constexpr int count = bytes / static_cast<int>(sizeof(T));
+};
+
+}  // namespace paddle
