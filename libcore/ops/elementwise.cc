@@ -8,6 +8,7 @@
 #include "kernels/math.h"
 #include "ops/broadcast.h"
 #include "ops/common.h"
+#include "ops/row_view.h"
 
 namespace paddle {
 namespace {
@@ -152,6 +153,7 @@ Kernel bind_elementwise(const Bind& b) {
     using T = decltype(t);
     return [=](const Run& r) {
       check_divisor<F, T>(r[y]);
+      if (r[x].is_rows) copy_rows(r[x], r[out]);  // a sparse gradient times a number
       broadcast(r.pool, extents(r[x].shape, r[y].shape, axis), F{}, r[out].as<T>(),
                 r[y].as<const T>(), r[x].as<const T>());
     };

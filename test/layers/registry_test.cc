@@ -1,0 +1,180 @@
+// Job files: layers, optimizers and schedules from named arguments.
+#include "layers/registry.h"
+
+#include <functional>
+#include <set>
+
+#include "layers/support.h"
+
+using namespace paddle;
+using namespace paddle::test;
+using Catch::Matchers::Contains;
+
+namespace {
+
+std::string error_of(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    CHECK(e.kind() == Error::Kind::config);
+    return e.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("a job's layers make the program that calls make", "[layers]") {
+  NetCase called, built;
+  const std::string x = data(called.b, "x", {13}), y = data(called.b, "y", {1});
+  const std::string h = fc(called.b, x, 20,
+                           {.param_attr = {.initializer = init::Normal{0, 0.1f},
+                                           .learning_rate = 2,
+                                           .regularizer = l2_decay(0.01f)},
+                            .bias_attr = ParamAttr::none(),
+                            .act = "tanh",
+                            .name = "hidden"});
+  const std::string loss = mean(called.b, square_error_cost(called.b, fc(called.b, h, 1), y));
+  minimize(called.b, loss, Momentum{.learning_rate = 0.1, .momentum = 0.5f});
+
+  Aliases aliases;
+  build_layers(built.b,
+               {{{"type", "data"}, {"name", "x"}, {"shape", List{13}}},
+                {{"type", "data"}, {"name", "y"}, {"shape", List{1}}},
+                {{"type", "fc"},
+                 {"name", "hidden"},
+                 {"input", "x"},
+                 {"size", List{20}},
+                 {"act", "tanh"},
+                 {"has_bias", false},
+                 {"param_attr", Dict{{"initializer", Dict{{"type", "normal"}, {"scale", 0.1}}},
+                                     {"learning_rate", 2},
+                                     {"l2", 0.01}}}},
+                {{"type", "fc"}, {"input", List{"hidden"}}, {"size", 1}, {"name", "out"}}},
+               aliases);
+  CHECK(aliases["out"] == "out.tmp_1");
+  CHECK(aliases["hidden"] == "hidden.tmp_1");
+  build_layers(built.b,
+               {{{"type", "square_error_cost"}, {"input", "out"}, {"label", "y"}, {"name", "cost"}},
+                {{"type", "mean"}, {"input", "cost"}, {"name", "mean_0"}}},
+               aliases);
+  minimize(
+      built.b, aliases["mean_0"],
+      make_optimizer(built.b, {{"type", "momentum"}, {"learning_rate", 0.1}, {"momentum", 0.5}}));
+  CHECK(op_types(built.net.main) == op_types(called.net.main));
+  CHECK(built.b.var("hidden.w_0") == called.b.var("hidden.w_0"));
+  CHECK(*built.net.startup.global().ops().back() == *called.net.startup.global().ops().back());
+}
+
+TEST_CASE("every problem of a job's layers is told at once", "[layers]") {
+  NetCase c;
+  Aliases aliases;
+  const std::string told = error_of([&] {
+    build_layers(c.b,
+                 {{{"type", "data"}, {"name", "x"}, {"shape", List{13}}},
+                  {{"type", "fcc"}, {"input", "x"}},
+                  {{"type", "fc"}, {"input", "x"}, {"sise", 3}, {"act", 7}, {"name", "h"}},
+                  {{"input", "x"}},
+                  {{"type", "conv2d"},
+                   {"input", "x"},
+                   {"num_filters", 2},
+                   {"filter_size", List{1, 2, 3}},
+                   {"param_attr", Dict{{"initializer", Dict{{"type", "normel"}}}, {"nam", "w"}}}}},
+                 aliases);
+  });
+  CHECK_THAT(told, Contains("layer 2 (fcc): there is no layer 'fcc' (did you mean 'fc'?)"));
+  CHECK_THAT(told, Contains("layer 3 (fc 'h'): there is no parameter 'sise'") &&
+                       Contains("did you mean 'size'?"));
+  CHECK_THAT(told, Contains("layer 3 (fc 'h'): 'size' is missing"));
+  CHECK_THAT(told, Contains("layer 3 (fc 'h'): 'act' must be text, found 7"));
+  CHECK_THAT(told, Contains("layer 4 (?): 'type' is missing"));
+  CHECK_THAT(told, Contains("'filter_size' must be one integer or two"));
+  CHECK_THAT(told, Contains("'param_attr': there is no parameter 'nam' (did you mean 'name'?)"));
+  CHECK_THAT(told, Contains("there is no initializer 'normel' (did you mean 'normal'?)"));
+  CHECK(c.net.main.global().ops().empty());
+}
+
+TEST_CASE("references and names are checked", "[layers]") {
+  NetCase c;
+  Aliases aliases;
+  build_layers(c.b, {{{"type", "data"}, {"name", "words"}, {"shape", List{4}}}}, aliases);
+  CHECK_THAT(error_of([&] {
+               build_layer(c.b, {{"type", "relu"}, {"input", "word"}}, aliases);
+             }),
+             Contains("there is no layer or input 'word' before this one") &&
+                 Contains("did you mean 'words'?"));
+  CHECK_THAT(
+      error_of([&] {
+        build_layers(c.b, {{{"type", "relu"}, {"input", "words"}, {"name", "words"}}}, aliases);
+      }),
+      Contains("the name 'words' is taken") && Contains("layer 1 (relu 'words')"));
+}
+
+TEST_CASE("layers with several results have numbered names", "[layers]") {
+  NetCase c;
+  Aliases aliases;
+  build_layers(c.b,
+               {{{"type", "data"}, {"name", "x"}, {"shape", List{6}}},
+                {{"type", "split"}, {"input", "x"}, {"num_or_sections", 3}, {"name", "s"}},
+                {{"type", "elementwise_add"}, {"x", "s"}, {"y", "s.2"}, {"name", "sum"}}},
+               aliases);
+  CHECK(c.net.main.global().ops().back()->in["Y"] == Names{"split_0.tmp_2"});
+}
+
+TEST_CASE("every row documents itself and says what it lacks", "[layers]") {
+  CHECK(layer_rows().size() > 70);
+  for (const LayerRow& row : layer_rows()) {
+    INFO(row.type);
+    CHECK_FALSE(row.meaning.empty());
+    const std::vector<Parameter> parameters = parameters_of(row);
+    REQUIRE_FALSE(parameters.empty());
+    std::set<std::string> names;
+    for (const Parameter& p : parameters) {
+      CHECK(names.insert(p.name).second);
+      CHECK_FALSE(p.meaning.empty());
+      CHECK(p.required == p.fallback.empty());
+    }
+    NetCase c;
+    CHECK_THAT(error_of([&] {
+                 build_layer(c.b, {{"type", std::string(row.type)}});
+               }),
+               Contains("is missing"));
+  }
+}
+
+TEST_CASE("optimizers come from named arguments", "[layers]") {
+  NetCase c;
+  const std::string loss = mean(c.b, fc(c.b, data(c.b, "x", {2}), 1));
+  const Optimizer o = make_optimizer(
+      c.b, {{"type", "adam"},
+            {"learning_rate", 0.5},
+            {"beta1", 0.8},
+            {"l2", 0.1},
+            {"gradient_clip", Dict{{"type", "value"}, {"max", 2}}},
+            {"schedule",
+             Dict{{"type", "exponential_decay"}, {"decay_steps", 10}, {"decay_rate", 0.5}}}});
+  const Adam& adam = std::get<Adam>(o);
+  CHECK(adam.beta1 == 0.8f);
+  CHECK(adam.beta2 == 0.999f);
+  CHECK(adam.regularization == l2_decay(0.1f));
+  CHECK(c.b.var(adam.learning_rate.var).shape == Shape{1});
+  CHECK(c.b.var("fc_0.w_0").param->clip == clip_by_value(2));
+  minimize(c.b, loss, o);
+  c.start();
+  c.run({{"x", Tensor::of<float>({1, 2}, {1, 2})}}, {});
+
+  CHECK_THAT(error_of([&] {
+               make_optimizer(c.b, {{"type", "adm"}});
+             }),
+             Contains("there is no optimizer 'adm' (did you mean 'adam'?)"));
+  CHECK_THAT(error_of([&] {
+               make_optimizer(c.b, {{"type", "sgd"}, {"momentum", 1}, {"l1", 1}, {"l2", 1}});
+             }),
+             Contains("there is no parameter 'momentum'") && Contains("l1 or l2, not both"));
+  CHECK_THAT(error_of([&] {
+               make_optimizer(c.b, {{"type", "sgd"},
+                                    {"schedule", Dict{{"type", "cosine_decay"}, {"epocs", 1}}}});
+             }),
+             Contains("schedule cosine_decay") && Contains("did you mean 'epochs'?") &&
+                 Contains("'step_each_epoch' is missing"));
+}
