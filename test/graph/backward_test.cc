@@ -122,8 +122,8 @@ TEST_CASE("no gradient flows where it is stopped", "[graph]") {
 TEST_CASE("a loss must be one number", "[graph]") {
   Case c;
   c.binary("elementwise_mul", "x", "w", "y");
-  CHECK_THROWS_WITH(append_backward(c.program, "y"), Contains("must have shape [1], found [2]") &&
-                                                         Contains("mean()"));
+  CHECK_THROWS_WITH(append_backward(c.program, "y"),
+                    Contains("must have shape [1], found [2]") && Contains("mean()"));
 }
 
 TEST_CASE("gradients of any variable can be asked for", "[graph]") {

@@ -15,20 +15,17 @@ TEST_CASE("all problems of an op are told at once", "[graph]") {
   Op op{.type = "elementwise_add",
         .in = {{"X", {"a", "b"}}, {"Z", {"c"}}},
         .attrs = {{"axis", std::string("last")}}};
-  CHECK_THROWS_WITH(conform(op),
-                    Contains("op elementwise_add:") &&
-                        Contains("the input 'X' takes one variable, found 2") &&
-                        Contains("there is no input 'Z'") &&
-                        Contains("the inputs are X and Y") &&
-                        Contains("the input 'Y' is missing") &&
-                        Contains("the output 'Out' is missing") &&
-                        Contains("the attribute 'axis' must be INT, found STRING \"last\""));
+  CHECK_THROWS_WITH(
+      conform(op),
+      Contains("op elementwise_add:") && Contains("the input 'X' takes one variable, found 2") &&
+          Contains("there is no input 'Z'") && Contains("the inputs are X and Y") &&
+          Contains("the input 'Y' is missing") && Contains("the output 'Out' is missing") &&
+          Contains("the attribute 'axis' must be INT, found STRING \"last\""));
 }
 
 TEST_CASE("a slot that is nearly right gets a suggestion", "[graph]") {
-  Op op{.type = "fill_constant_batch_size_like",
-        .in = {{"Inputs", {"x"}}},
-        .out = {{"Out", {"y"}}}};
+  Op op{
+      .type = "fill_constant_batch_size_like", .in = {{"Inputs", {"x"}}}, .out = {{"Out", {"y"}}}};
   CHECK_THROWS_WITH(conform(op), Contains("did you mean 'Input'?"));
 }
 

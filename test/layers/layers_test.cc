@@ -66,6 +66,7 @@ TEST_CASE("first values are what was asked for", "[layers]") {
   make("xavier", init::Xavier{}, {100, 50});
   make("xavier_normal", init::Xavier{.uniform = false}, {100, 50});
   make("msra", init::Msra{}, {8, 4, 3, 3});
+  make("truncated", init::TruncatedNormal{1, 0.5f}, {4000});
   make("values", init::Values{{1, 2, 3, 4}}, {2, 2});
   make("bilinear", init::Bilinear{}, {1, 1, 4, 4});
   c.start();
@@ -94,6 +95,9 @@ TEST_CASE("first values are what was asked for", "[layers]") {
   CHECK(spread("xavier_normal") == Approx(std::sqrt(2.0 / 150)).epsilon(0.05));
   CHECK(range("msra").second <= std::sqrt(6.0 / 36));
   CHECK(range("msra").second > 0.9 * std::sqrt(6.0 / 36));
+  CHECK(range("truncated").first >= 0);
+  CHECK(range("truncated").second <= 2);
+  CHECK(spread("truncated") == Approx(0.44).epsilon(0.05));
   CHECK(c.values("values") == std::vector<double>{1, 2, 3, 4});
   CHECK(c.values("bilinear")[0] == Approx(0.0625));
   CHECK(c.values("bilinear")[5] == Approx(0.5625));

@@ -34,7 +34,8 @@ TEST_CASE("a job's layers make the program that calls make", "[layers]") {
                             .bias_attr = ParamAttr::none(),
                             .act = "tanh",
                             .name = "hidden"});
-  const std::string loss = mean(called.b, square_error_cost(called.b, fc(called.b, h, 1), y));
+  const std::string loss =
+      mean(called.b, square_error_cost(called.b, fc(called.b, h, 1, {.name = "out"}), y));
   minimize(called.b, loss, Momentum{.learning_rate = 0.1, .momentum = 0.5f});
 
   Aliases aliases;
