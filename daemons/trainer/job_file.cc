@@ -59,10 +59,9 @@ class Checker {
 
   void option(const JsonMember& m, const fb::StructDef& def) {
     const std::string where = text(problems_.file(), ":", m.line);
-    std::string wrong = options_.set_from_file(m.key, m.value.text, where);
+    const std::string wrong = options_.set_from_file(m.key, m.value.text, where);
     if (wrong.empty()) return;
-    if (wrong.starts_with(where + ": ")) wrong = wrong.substr(where.size() + 2);
-    const std::string guess = nearest(m.key, names(def));
+    const std::string guess = options_.has(m.key) ? "" : nearest(m.key, names(def));
     problems_.add(m.line, guess.empty() ? wrong
                                         : text("'", m.key, "' is no key of a job (did you mean '",
                                                guess, "'?)"));

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/random.h"
 #include "base/suggest.h"
+#include "io/program_buffer.h"
 #include "job_generated.h"
 #include "layers/layers.h"
 #include "layers/optimizers.h"
@@ -162,18 +162,6 @@ class ModelBuilder {
   Aliases aliases_;
   std::set<std::string> failed_;
 };
-
-std::string program_digest(const Program& program) {
-  uint64_t h = 1;
-  for (const auto& op : program.global().ops()) {
-    h = mix64(h ^ hash_text(op_text(*op)));
-    for (const auto& [name, value] : op->attrs) h = mix64(h ^ hash_text(name + "=" + attr_text(value)));
-  }
-  for (const Var* v : program.parameters()) h = mix64(h ^ hash_text(v->name + v->shape.str()));
-  char out[17];
-  std::snprintf(out, sizeof out, "%016llx", static_cast<unsigned long long>(h));
-  return out;
-}
 
 }  // namespace
 

@@ -37,20 +37,22 @@ class Signals {
     ::sigaction(SIGTERM, &action, &terminate_);
     struct sigaction ignore {};
     ignore.sa_handler = SIG_IGN;
-    ::sigaction(SIGPIPE, &ignore,
-                &pipe_);  // a reader that has gone is an error of the write, with a sentence
+    // A reader that has gone and a limit on file sizes are errors of the write, with a sentence.
+    ::sigaction(SIGPIPE, &ignore, &pipe_);
+    ::sigaction(SIGXFSZ, &ignore, &file_size_);
   }
   ~Signals() {
     ::sigaction(SIGINT, &interrupt_, nullptr);
     ::sigaction(SIGTERM, &terminate_, nullptr);
     ::sigaction(SIGPIPE, &pipe_, nullptr);
+    ::sigaction(SIGXFSZ, &file_size_, nullptr);
   }
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
 
  private:
   struct sigaction interrupt_ {
-  }, terminate_{}, pipe_{};
+  }, terminate_{}, pipe_{}, file_size_{};
 };
 
 int run_body(const std::string& name, const std::function<int()>& body) {

@@ -42,7 +42,8 @@ class BadJob(EndToEnd):
         self.refused(self.try_job(('"input": "x"', '"input": "xx"')), CONFIG, "job.json:11:", "'xx'", "did you mean 'x'")
 
     def test_wrong_shape(self):
-        self.refused(self.try_job(('"size": 1}', '"size": 4}')), CONFIG, "job.json:12:", "[-1, 4]", "[-1, 1]")
+        done = self.try_job(('"name": "y", "shape": 1', '"name": "y", "shape": 3'))
+        self.refused(done, CONFIG, "job.json:12:", "op elementwise_sub", "[-1, 1]", "[-1, 3]")
 
     def test_all_at_once(self):
         done = self.try_job(('"size": 1},', '"sise": 1},\n    {"type": "fd"},'), "--num_passes=0", "--no_such_flag")
@@ -106,15 +107,15 @@ class BadModels(EndToEnd):
 
     def test_truncated(self):
         model = self.saved()
-        with open(os.path.join(model, "fc_0.w_0"), "r+b") as f:
+        with open(os.path.join(model, "y_predict.w_0"), "r+b") as f:
             f.truncate(40)
-        self.refused(self.resume(), DATA_ERROR, "fc_0.w_0", "40")
+        self.refused(self.resume(), DATA_ERROR, "y_predict.w_0", "40")
 
     def test_foreign(self):
         model = self.saved()
-        with open(os.path.join(model, "fc_0.w_0"), "wb") as f:
+        with open(os.path.join(model, "y_predict.w_0"), "wb") as f:
             f.write(b"\x89PNG\r\n\x1a\n" + bytes(100))
-        self.refused(self.resume(), DATA_ERROR, "fc_0.w_0")
+        self.refused(self.resume(), DATA_ERROR, "y_predict.w_0")
 
     def test_unfinished(self):
         os.remove(os.path.join(self.saved(), "done"))
@@ -122,9 +123,9 @@ class BadModels(EndToEnd):
 
     def test_missing_parameter(self):
         model = self.saved()
-        os.remove(os.path.join(model, "fc_0.b_0"))
+        os.remove(os.path.join(model, "y_predict.b_0"))
         os.remove(os.path.join(model, "train_state"))
-        self.refused(self.resume(), DATA_ERROR, "fc_0.b_0")
+        self.refused(self.resume(), DATA_ERROR, "y_predict.b_0")
         self.assertEqual(self.resume("--load_missing_parameter_strategy=zero").returncode, 0)
 
     def test_unwritable_save_dir(self):
@@ -136,8 +137,8 @@ class BadModels(EndToEnd):
         """A limit on file sizes stands for a full disk: the write fails, and the model saved before is whole."""
         model = self.saved()
         before = self.files(model)
-        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))
-        done = self.train("fit_a_line.json", "--num_passes=1", "--save_dir=out", "--log_dir=/dev/shm", check=None, preexec_fn=limit)
+        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))
+        done = self.train("fit_a_line.json", "--num_passes=1", "--save_dir=out", "--minloglevel=3", check=None, preexec_fn=limit)
         self.refused(done, IO, "out/pass-00000")
         self.assertEqual(self.files(model), before)
         self.assertEqual(os.listdir(self.path("out")), ["pass-00000"])

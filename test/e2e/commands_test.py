@@ -29,7 +29,7 @@ class Commands(EndToEnd):
 
     def test_dump_config(self):
         out = self.paddle("dump_config", os.path.join(CONFIGS, "fit_a_line.json")).stdout
-        for word in ("mul", "fc_0.w_0", "sgd", "learning_rate_0"):
+        for word in ("mul", "y_predict.w_0", "sgd", "learning_rate_0"):
             self.assertIn(word, out)
         whole = self.paddle("dump_config", os.path.join(CONFIGS, "fit_a_line.json"), "--whole").stdout
         self.assertIn("uniform_random", whole)

@@ -58,15 +58,15 @@ class Resume(EndToEnd):
         for out, seed in (("a", 5), ("b", 5), ("c", 6)):
             self.train(job, "--num_passes=1", f"--save_dir={out}", f"--seed={seed}")
         self.same(self.path("a", "pass-00000"), self.path("b", "pass-00000"))
-        self.assertNotEqual(self.files(self.path("a", "pass-00000"))["fc_0.w_0"], self.files(self.path("c", "pass-00000"))["fc_0.w_0"])
+        self.assertNotEqual(self.files(self.path("a", "pass-00000"))["h.w_0"], self.files(self.path("c", "pass-00000"))["h.w_0"])
 
     def test_directory_is_fluids(self):
         self.train(self.job("adam"), "--num_passes=1", "--save_dir=out")
         names = set(self.files(self.path("out", "pass-00000")))
-        expected = {"fc_0.w_0", "fc_0.b_0", "fc_0.w_0_moment1_0", "fc_0.w_0_beta1_pow_acc_0", "@LR_DECAY_COUNTER@", "__model__",
+        expected = {"h.w_0", "h.b_0", "h.w_0_moment1_0", "h.w_0_beta1_pow_acc_0", "@LR_DECAY_COUNTER@", "__model__",
                     "done", "path.txt", "job.json", "train_state"}
         self.assertLessEqual(expected, names)
-        weight = self.files(self.path("out", "pass-00000"))["fc_0.w_0"]
+        weight = self.files(self.path("out", "pass-00000"))["h.w_0"]
         header = bytes(4) + bytes(8) + bytes(4) + (7).to_bytes(4, "little") + bytes([8, 5, 16, 0x90, 6, 16, 16])
         self.assertEqual(weight[:len(header)], header)
         self.assertEqual(len(weight), len(header) + 784 * 16 * 4)
