@@ -122,9 +122,7 @@ void point_link(const std::string& directory, const std::string& program, const 
   }
 }
 
-spdlog::source_loc location(Where where) {
-  return {where.file_name(), static_cast<int>(where.line()), where.function_name()};
-}
+spdlog::source_loc location(Where where) { return {where.file, where.line, ""}; }
 
 void write_line(level_enum level, const std::string& message, Where where) {
   the_log().logger->log(location(where), level, spdlog::string_view_t(message));

@@ -4,7 +4,6 @@
 // other thread logs. Nothing here throws but start_log().
 #pragma once
 
-#include <source_location>
 #include <string>
 
 namespace paddle {
@@ -26,7 +25,14 @@ void start_log(const LogOptions& options);
 // The file start_log() made, or "".
 std::string log_file();
 
-using Where = std::source_location;
+// The place of a call. Not std::source_location, which clang knows from version 16 on.
+struct Where {
+  const char* file;
+  int line;
+  static constexpr Where current(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return {file, line};
+  }
+};
 void log_info(const std::string& message, Where where = Where::current());
 void log_warn(const std::string& message, Where where = Where::current());
 void log_error(const std::string& message, Where where = Where::current());

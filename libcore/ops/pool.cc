@@ -153,9 +153,9 @@ PS_CLONES void unhalve_max(const Windows& g, const T* x, const T* y, const T* dy
       const bool m0 = a[2 * k] == top, m1 = a[2 * k + 1] == top, m2 = b[2 * k] == top,
                  m3 = b[2 * k + 1] == top;
       da[2 * k] = m0 ? d : T(0);
-      da[2 * k + 1] = m1 & !m0 ? d : T(0);
-      db[2 * k] = m2 & !(m0 | m1) ? d : T(0);
-      db[2 * k + 1] = m3 & !(m0 | m1 | m2) ? d : T(0);
+      da[2 * k + 1] = (m1 & !m0) ? d : T(0);
+      db[2 * k] = (m2 & !(m0 | m1)) ? d : T(0);
+      db[2 * k + 1] = (m3 & !(m0 | m1 | m2)) ? d : T(0);
     }
   }
 }

@@ -130,4 +130,22 @@ struct Ftrl {
   }
 };
 
+// Rule{numbers…} without its type: clang knows how for aggregates from version 17 on.
+template <class T>
+Sgd(T) -> Sgd<T>;
+template <class T>
+Momentum(T, T, bool) -> Momentum<T>;
+template <class T>
+Adagrad(T, T) -> Adagrad<T>;
+template <class T>
+DecayedAdagrad(T, T, T) -> DecayedAdagrad<T>;
+template <class T>
+Rmsprop(T, T, T, T) -> Rmsprop<T>;
+template <class T>
+CenteredRmsprop(T, T, T, T) -> CenteredRmsprop<T>;
+template <class T>
+Adadelta(T, T) -> Adadelta<T>;
+template <class T>
+Ftrl(T, T, T, T) -> Ftrl<T>;
+
 }  // namespace paddle::optim
