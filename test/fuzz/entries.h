@@ -11,5 +11,6 @@ bool tensor_file(std::string_view input);
 bool model_file(std::string_view input);
 bool program_buffer(std::string_view input);
 bool train_state(std::string_view input);
+bool job_file(std::string_view input);  // in job_entry.cc, as it needs the trainer
 
 }  // namespace paddle::fuzz
