@@ -165,8 +165,8 @@ JobFile parse_job(const std::string& path, std::string source, const std::string
   Checker(problems, options).root(typed, *parser.root_struct_def_);
   problems.report();
 
-  require(parser.ParseJson(json_text(typed).c_str(), path.c_str()), Error::Kind::config, path,
-          ": ", parser.error_);
+  require(parser.ParseJson(json_text(typed).c_str(), path.c_str()), Error::Kind::config, path, ": ",
+          parser.error_);
   file.job.reset(fb::GetRoot<job::Job>(parser.builder_.GetBufferPointer())->UnPack());
   return file;
 }

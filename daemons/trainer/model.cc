@@ -18,7 +18,8 @@ Value value_of(const JsonValue& v) {
     case JsonValue::Kind::boolean: return v.text == "true";
     case JsonValue::Kind::text: return v.text;
     case JsonValue::Kind::number:
-      if (v.text.find_first_of(".eE") == std::string::npos && v.text.size() < 19) return int64_t{std::stoll(v.text)};
+      if (v.text.find_first_of(".eE") == std::string::npos && v.text.size() < 19)
+        return int64_t{std::stoll(v.text)};
       return std::strtod(v.text.c_str(), nullptr);
     case JsonValue::Kind::list: {
       List list;
@@ -57,7 +58,8 @@ class ModelBuilder {
     problems_.report();
     const std::string last = lookup(file_.job->cost, file_.tree.find("cost")->line, "cost");
     for (size_t i = 0; i < file_.job->outputs.size(); ++i)
-      model_.outputs.push_back(lookup(file_.job->outputs[i], element(file_.tree, "outputs", i).line, "output"));
+      model_.outputs.push_back(
+          lookup(file_.job->outputs[i], element(file_.tree, "outputs", i).line, "output"));
     problems_.report();
     attempt(file_.tree.find("cost")->line, [&] {
       model_.cost = builder_.var(last).shape == Shape{1} ? last : mean(builder_, last);
@@ -75,7 +77,8 @@ class ModelBuilder {
         const Optimizer optimizer = make_optimizer(builder_, dict_of(at));
         model_.params = minimize(builder_, model_.cost, optimizer).params_grads;
       }
-      require(!model_.params.empty(), Error::Kind::config, "the cost depends on no trainable parameter");
+      require(!model_.params.empty(), Error::Kind::config,
+              "the cost depends on no trainable parameter");
     });
     problems_.report();
   }
@@ -93,10 +96,12 @@ class ModelBuilder {
   void input(size_t i) {
     const job::InputT& in = *file_.job->inputs[i];
     attempt(element(file_.tree, "inputs", i).line, [&] {
-      require(!aliases_.count(in.name), Error::Kind::config, "there is an input '", in.name, "' already");
+      require(!aliases_.count(in.name), Error::Kind::config, "there is an input '", in.name,
+              "' already");
       const Shape shape = in.shape.empty() ? Shape{1} : Shape(std::span<const int64_t>(in.shape));
-      data(builder_, in.name, shape,
-           {.dtype = in.dtype.empty() ? DType::f32 : dtype_of(in.dtype), .lod_level = in.lod_level});
+      data(
+          builder_, in.name, shape,
+          {.dtype = in.dtype.empty() ? DType::f32 : dtype_of(in.dtype), .lod_level = in.lod_level});
       model_.inputs.push_back(in.name);
       aliases_[in.name] = in.name;
     });
@@ -106,7 +111,8 @@ class ModelBuilder {
     const JsonValue& at = element(file_.tree, "layers", i);
     const job::LayerT& l = *file_.job->layers[i];
     attempt(at.line, [&] {
-      require(l.name.empty() || !aliases_.count(l.name), Error::Kind::config, "the name '", l.name, "' is taken");
+      require(l.name.empty() || !aliases_.count(l.name), Error::Kind::config, "the name '", l.name,
+              "' is taken");
       // A layer that failed must not make all that build on it fail too.
       for (const std::string& used : l.input)
         if (failed_.count(used)) return void(failed_.insert(l.name));
@@ -124,7 +130,8 @@ class ModelBuilder {
     if (it != aliases_.end()) return it->second;
     Names known;
     for (const auto& [alias, var] : aliases_) known.push_back(alias);
-    problems_.add(line, text("there is no layer or input '", name, "' for the ", what, did_you_mean(name, known)));
+    problems_.add(line, text("there is no layer or input '", name, "' for the ", what,
+                             did_you_mean(name, known)));
     return "";
   }
 
@@ -148,8 +155,8 @@ class ModelBuilder {
       } else if (e.type == "mean") {
         out.var = mean(builder_, in);
       } else {
-        throw Error(Error::Kind::config, "there is no evaluator '", e.type, "'", did_you_mean(e.type, types),
-                    ": the evaluators are ", listed(types));
+        throw Error(Error::Kind::config, "there is no evaluator '", e.type, "'",
+                    did_you_mean(e.type, types), ": the evaluators are ", listed(types));
       }
       model_.evaluators.push_back(std::move(out));
     });
