@@ -26,6 +26,8 @@ std::vector<Command> commands() {
       {"version", "Print the version and how it was compiled", print_version},
       {"dump_config", "Print the programs that a job file makes", dump_config_main},
       {"make_diagram", "Write the network of a job file as a Graphviz file", make_diagram_main},
+      {"list_layers", "Print the layers, optimizers, schedules and initializers of job files",
+       list_layers_main},
       {"help", "Print this text", nullptr},  // run_command() answers it
   };
 }

@@ -3,6 +3,9 @@
 #include <flatbuffers/idl.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -18,11 +21,24 @@ constexpr uint64_t max_job_bytes = 16 << 20;
 
 bool is_integer(fb::BaseType t) { return t == fb::BASE_TYPE_INT || t == fb::BASE_TYPE_LONG; }
 
+// The kind of value that a plain field takes.
+JsonValue::Kind kind_of(const fb::Type& t) {
+  if (t.base_type == fb::BASE_TYPE_STRING) return JsonValue::Kind::text;
+  return t.base_type == fb::BASE_TYPE_BOOL ? JsonValue::Kind::boolean : JsonValue::Kind::number;
+}
+
+bool stands_alone(const fb::FieldDef& f) { return f.attributes.Lookup("alone") != nullptr; }
+
 std::string told_type(const fb::Type& t) {
   switch (t.base_type) {
     case fb::BASE_TYPE_STRING: return "a text";
     case fb::BASE_TYPE_BOOL: return "true or false";
-    case fb::BASE_TYPE_STRUCT: return "an object { … }";
+    case fb::BASE_TYPE_STRUCT: {
+      std::string out = "an object { … }";
+      for (const fb::FieldDef* f : t.struct_def->fields.vec)
+        if (stands_alone(*f)) out += " or " + told_type(f->value.type);
+      return out;
+    }
     case fb::BASE_TYPE_VECTOR: return "a list of which each is " + told_type(t.VectorType());
     default: return is_integer(t.base_type) ? "a whole number" : "a number";
   }
@@ -58,6 +74,9 @@ class Checker {
   }
 
   void option(const JsonMember& m, const fb::StructDef& def) {
+    using Kind = JsonValue::Kind;
+    if (options_.has(m.key) && (m.value.kind == Kind::list || m.value.kind == Kind::object))
+      return problems_.add(m.line, text(m.key, " must be one value, found ", m.value.told()));
     const std::string where = text(problems_.file(), ":", m.line);
     const std::string wrong = options_.set_from_file(m.key, m.value.text, where);
     if (wrong.empty()) return;
@@ -68,6 +87,9 @@ class Checker {
   }
 
   void object(JsonValue& v, const fb::StructDef& def, const std::string& what) {
+    // null is the same as leaving the key out
+    std::erase_if(v.members,
+                  [](const JsonMember& m) { return m.value.kind == JsonValue::Kind::null; });
     for (JsonMember& m : v.members) {
       const fb::FieldDef* field = def.fields.Lookup(m.key);
       if (field == nullptr) {
@@ -75,6 +97,7 @@ class Checker {
                       text(what, " has no key '", m.key, "'", did_you_mean(m.key, names(def))));
         continue;
       }
+      if (field->attributes.Lookup("or_bool") != nullptr) as_number(m.value);
       value(m.value, field->value.type, text("'", m.key, "'"));
     }
     for (const fb::FieldDef* f : def.fields.vec)
@@ -85,31 +108,68 @@ class Checker {
 
   void value(JsonValue& v, const fb::Type& type, const std::string& what) {
     using Kind = JsonValue::Kind;
-    const auto refuse = [&] {
-      problems_.add(v.line, text(what, " must be ", told_type(type), ", found ", v.told()));
-    };
     if (type.base_type == fb::BASE_TYPE_VECTOR) {
-      if (v.kind != Kind::list) {
-        JsonValue list;
-        list.kind = Kind::list;
-        list.line = v.line;
-        list.items.push_back(std::move(v));
-        v = std::move(list);
-      }
+      if (v.kind != Kind::list) v = in_list(std::move(v));
       for (JsonValue& item : v.items) value(item, type.VectorType(), what);
     } else if (type.base_type == fb::BASE_TYPE_STRUCT) {
-      if (v.kind != Kind::object) return refuse();
+      if (v.kind != Kind::object) in_object(v, *type.struct_def);
+      if (v.kind != Kind::object) return refuse(v, type, what);
       object(v, *type.struct_def, what);
-    } else if (type.base_type == fb::BASE_TYPE_STRING) {
-      if (v.kind != Kind::text) refuse();
-    } else if (type.base_type == fb::BASE_TYPE_BOOL) {
-      if (v.kind != Kind::boolean) refuse();
-    } else if (v.kind != Kind::number) {
-      refuse();
-    } else if (is_integer(type.base_type) && v.text.find_first_of(".eE") != std::string::npos) {
-      refuse();
-    } else if (v.text.size() > 40) {
+    } else if (v.kind != kind_of(type)) {
+      refuse(v, type, what);
+    } else if (v.kind == Kind::number) {
+      number(v, type, what);
+    }
+  }
+
+  void refuse(const JsonValue& v, const fb::Type& type, const std::string& what) {
+    problems_.add(v.line, text(what, " must be ", told_type(type), ", found ", v.told()));
+  }
+
+  void number(const JsonValue& v, const fb::Type& type, const std::string& what) {
+    if (v.text.size() > 40) {
       problems_.add(v.line, text(what, ": a number of ", v.text.size(), " digits is too long"));
+    } else if (!is_integer(type.base_type)) {
+      const double limit = type.base_type == fb::BASE_TYPE_FLOAT
+                               ? double{std::numeric_limits<float>::max()}
+                               : std::numeric_limits<double>::max();
+      if (!(std::abs(std::strtod(v.text.c_str(), nullptr)) <= limit))
+        problems_.add(v.line, text(what, ": ", v.text, " is too large a number"));
+    } else if (v.text.find_first_of(".eE") != std::string::npos) {
+      refuse(v, type, what);
+    } else {
+      int64_t i = 0;
+      const char* end = v.text.data() + v.text.size();
+      const bool fits = std::from_chars(v.text.data(), end, i).ec == std::errc{};
+      if (!fits || (type.base_type == fb::BASE_TYPE_INT && i != static_cast<int32_t>(i)))
+        problems_.add(v.line, text(what, ": ", v.text, " is too large a number"));
+    }
+  }
+
+  static void as_number(JsonValue& v) {
+    if (v.kind != JsonValue::Kind::boolean) return;
+    v.kind = JsonValue::Kind::number;
+    v.text = v.text == "true" ? "1" : "0";
+  }
+
+  static JsonValue in_list(JsonValue v) {
+    JsonValue list;
+    list.kind = JsonValue::Kind::list;
+    list.line = v.line;
+    list.items.push_back(std::move(v));
+    return list;
+  }
+
+  // Puts a value into the object that it stands for, if there is one.
+  static void in_object(JsonValue& v, const fb::StructDef& def) {
+    for (const fb::FieldDef* f : def.fields.vec) {
+      if (!stands_alone(*f) || v.kind != kind_of(f->value.type)) continue;
+      JsonValue object;
+      object.kind = JsonValue::Kind::object;
+      object.line = v.line;
+      object.members.push_back({f->name, v.line, std::move(v)});
+      v = std::move(object);
+      return;
     }
   }
 

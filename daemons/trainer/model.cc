@@ -51,20 +51,23 @@ class ModelBuilder {
   ModelBuilder(const JobFile& file, Model& model)
       : file_(file), model_(model), builder_(model.net), problems_(file.path) {}
 
+  // Looks at all parts whatever is wrong with one of them, so that every mistake is told at once.
   void forward() {
     for (size_t i = 0; i < file_.job->inputs.size(); ++i) input(i);
-    problems_.report();
     for (size_t i = 0; i < file_.job->layers.size(); ++i) layer(i);
-    problems_.report();
-    const std::string last = lookup(file_.job->cost, file_.tree.find("cost")->line, "cost");
+    const int cost_line = file_.tree.find("cost")->line;
+    const std::string last = lookup(file_.job->cost, cost_line, "cost");
     for (size_t i = 0; i < file_.job->outputs.size(); ++i)
       model_.outputs.push_back(
           lookup(file_.job->outputs[i], element(file_.tree, "outputs", i).line, "output"));
-    problems_.report();
-    attempt(file_.tree.find("cost")->line, [&] {
-      model_.cost = builder_.var(last).shape == Shape{1} ? last : mean(builder_, last);
-    });
+    if (!last.empty())
+      attempt(cost_line, [&] {
+        model_.cost = builder_.var(last).shape == Shape{1} ? last : mean(builder_, last);
+      });
     for (size_t i = 0; i < file_.job->evaluators.size(); ++i) evaluator(i);
+    if (!problems_.any()) return;
+    const JsonValue& optimizer = *file_.tree.find("optimizer");
+    attempt(optimizer.line, [&] { make_optimizer(builder_, dict_of(optimizer)); });
     problems_.report();
   }
 
@@ -98,36 +101,50 @@ class ModelBuilder {
     attempt(element(file_.tree, "inputs", i).line, [&] {
       require(!aliases_.count(in.name), Error::Kind::config, "there is an input '", in.name,
               "' already");
+      failed_.insert(in.name);
       const Shape shape = in.shape.empty() ? Shape{1} : Shape(std::span<const int64_t>(in.shape));
       data(
           builder_, in.name, shape,
           {.dtype = in.dtype.empty() ? DType::f32 : dtype_of(in.dtype), .lod_level = in.lod_level});
       model_.inputs.push_back(in.name);
       aliases_[in.name] = in.name;
+      failed_.erase(in.name);
     });
+  }
+
+  // Whether a name, or the name before ".1", stands for something that could not be built.
+  bool failed(const std::string& name) const {
+    return failed_.count(name) > 0 || failed_.count(name.substr(0, name.rfind('.'))) > 0;
   }
 
   void layer(size_t i) {
     const JsonValue& at = element(file_.tree, "layers", i);
     const job::LayerT& l = *file_.job->layers[i];
     attempt(at.line, [&] {
+      require(l.type != "data", Error::Kind::config,
+              "an input stands under 'inputs', not among the layers");
       require(l.name.empty() || !aliases_.count(l.name), Error::Kind::config, "the name '", l.name,
-              "' is taken");
+              "' is taken: each layer and input needs its own");
       // A layer that failed must not make all that build on it fail too.
-      for (const std::string& used : l.input)
-        if (failed_.count(used)) return void(failed_.insert(l.name));
-      failed_.insert(l.name);
+      Names used = l.input;
+      for (const std::string* name : {&l.x, &l.y, &l.index, &l.label}) used.push_back(*name);
+      const bool lacks =
+          std::any_of(used.begin(), used.end(), [&](const std::string& n) { return failed(n); });
+      if (!l.name.empty()) failed_.insert(l.name);
+      if (lacks) return;
       const Names results = build_layer(builder_, dict_of(at), aliases_);
-      failed_.erase(l.name);
       if (l.name.empty()) return;
+      failed_.erase(l.name);
       aliases_[l.name] = results[0];
       for (size_t k = 1; k < results.size(); ++k) aliases_[text(l.name, ".", k)] = results[k];
     });
   }
 
+  // The variable of a name, "" where there is none.
   std::string lookup(const std::string& name, int line, const char* what) {
     const auto it = aliases_.find(name);
     if (it != aliases_.end()) return it->second;
+    if (failed(name)) return "";  // that was told already
     Names known;
     for (const auto& [alias, var] : aliases_) known.push_back(alias);
     problems_.add(line, text("there is no layer or input '", name, "' for the ", what,
@@ -139,11 +156,19 @@ class ModelBuilder {
     const job::EvaluatorT& e = *file_.job->evaluators[i];
     const int line = element(file_.tree, "evaluators", i).line;
     Evaluator out{.name = e.name.empty() ? e.type : e.name};
-    const std::string in = lookup(e.input, line, "evaluator"),
-                      label = e.label.empty() ? "" : lookup(e.label, line, "evaluator");
-    if (in.empty()) return;
     attempt(line, [&] {
       static const Names types = {"accuracy", "auc", "classification_error", "mean"};
+      const bool compares = e.type != "mean";
+      if (std::find(types.begin(), types.end(), e.type) == types.end())
+        throw Error(Error::Kind::config, "there is no evaluator '", e.type, "'",
+                    did_you_mean(e.type, types), ": the evaluators are ", listed(types));
+      require(!e.input.empty(), Error::Kind::config, "the evaluator ", out.name,
+              " needs an 'input'");
+      require(!e.label.empty() || !compares, Error::Kind::config, "the evaluator ", out.name,
+              " needs a 'label' to compare its input with");
+      const std::string in = lookup(e.input, line, "evaluator"),
+                        label = compares ? lookup(e.label, line, "evaluator") : "";
+      if (in.empty() || (compares && label.empty())) return;
       if (e.type == "accuracy" || e.type == "classification_error") {
         out.var = accuracy(builder_, in, label, e.k);
         out.inverted = e.type != "accuracy";
@@ -152,11 +177,8 @@ class ModelBuilder {
         out.var = a.auc;
         out.states = a.states;
         out.running = true;
-      } else if (e.type == "mean") {
-        out.var = mean(builder_, in);
       } else {
-        throw Error(Error::Kind::config, "there is no evaluator '", e.type, "'",
-                    did_you_mean(e.type, types), ": the evaluators are ", listed(types));
+        out.var = mean(builder_, in);
       }
       model_.evaluators.push_back(std::move(out));
     });

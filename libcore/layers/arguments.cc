@@ -102,19 +102,74 @@ void declare_init(Arguments& a, Init& i) {
 
 struct NamedInit {
   const char* name;
+  const char* meaning;
   Initializer start;
 };
 
 const std::vector<NamedInit>& initializers() {
   static const std::vector<NamedInit> all = {
-      {"constant", init::Constant{}}, {"uniform", init::Uniform{}},
-      {"normal", init::Normal{}},     {"truncated_normal", init::TruncatedNormal{}},
-      {"xavier", init::Xavier{}},     {"msra", init::Msra{}},
-      {"bilinear", init::Bilinear{}}, {"values", init::Values{}}};
+      {"constant", "equal values", init::Constant{}},
+      {"uniform", "evenly between two values", init::Uniform{}},
+      {"normal", "a normal distribution", init::Normal{}},
+      {"truncated_normal", "normal, within two standard deviations", init::TruncatedNormal{}},
+      {"xavier", "keeps the variance through a layer", init::Xavier{}},
+      {"msra", "the same for layers followed by relu", init::Msra{}},
+      {"bilinear", "upsampling weights of a square filter", init::Bilinear{}},
+      {"values", "given ones", init::Values{}}};
   return all;
 }
 
+// An object that describes a parameter, and the two numbers that become its regularizer.
+struct ParamAttrArguments {
+  float l1 = 0, l2 = 0;
+  void declare(Arguments& a, ParamAttr& p) {
+    a.optional("name", p.name, "of the parameter; layers that name the same one share it");
+    a.optional("initializer", p.initializer, "first values; without it the layer's own choice");
+    a.optional("learning_rate", p.learning_rate, "factor on the optimizer's");
+    a.optional("l1", l1, "instead of the optimizer's");
+    a.optional("l2", l2, "instead of the optimizer's");
+    a.optional("trainable", p.trainable, "false = keeps its first values");
+    a.optional("gradient_clip", p.gradient_clip, "instead of the optimizer's");
+  }
+};
+
+struct ClipArguments {
+  std::string type, group = "default_group";
+  float max = 0;
+  std::optional<float> min;
+  void declare(Arguments& a) {
+    a.required("type", type, "value, norm or global_norm");
+    a.required("max", max, "the largest value, or the norm");
+    a.optional("min", min, "value: the smallest, else -max");
+    a.optional("group", group, "global_norm: parameters that are clipped together");
+  }
+};
+
 }  // namespace
+
+std::vector<ObjectRow> initializer_rows() {
+  std::vector<ObjectRow> out;
+  for (const NamedInit& n : initializers()) {
+    Arguments a(nullptr);
+    Initializer start = n.start;
+    std::visit([&](auto& i) { declare_init(a, i); }, start);
+    out.push_back({n.name, n.meaning, a.parameters()});
+  }
+  return out;
+}
+
+std::vector<Parameter> param_attr_parameters() {
+  Arguments a(nullptr);
+  ParamAttr place;
+  ParamAttrArguments().declare(a, place);
+  return a.parameters();
+}
+
+std::vector<Parameter> clip_parameters() {
+  Arguments a(nullptr);
+  ClipArguments().declare(a);
+  return a.parameters();
+}
 
 std::string value_text(const Value& value) {
   return std::visit(
@@ -264,16 +319,10 @@ void Arguments::read(const Value& v, const std::string& name, ParamAttr& place, 
   if (dict == nullptr)
     return expected("a name, false, or an object that describes a parameter", v, name, wrong);
   Arguments a(dict);
-  float l1 = 0, l2 = 0;
-  a.optional("name", place.name, "");
-  a.optional("initializer", place.initializer, "");
-  a.optional("learning_rate", place.learning_rate, "");
-  a.optional("l1", l1, "");
-  a.optional("l2", l2, "");
-  a.optional("trainable", place.trainable, "");
-  a.optional("gradient_clip", place.gradient_clip, "");
+  ParamAttrArguments read;
+  read.declare(a, place);
   nested(a, name, {}, wrong);
-  place.regularizer = decay(l1, l2, name, wrong);
+  place.regularizer = decay(read.l1, read.l2, name, wrong);
 }
 
 void Arguments::read(const Value& v, const std::string& name, Initializer& place, Problems& wrong) {
@@ -303,23 +352,18 @@ void Arguments::read(const Value& v, const std::string& name, GradientClip& plac
   const Dict* dict = v.as<Dict>();
   if (dict == nullptr) return expected("an object with a 'type'", v, name, wrong);
   Arguments a(dict);
-  std::string type, group = "default_group";
-  float max = 0;
-  std::optional<float> min;
-  a.required("type", type, "value, norm or global_norm");
-  a.required("max", max, "the largest value, or the norm");
-  a.optional("min", min, "value: the smallest, else -max");
-  a.optional("group", group, "global_norm: parameters that are clipped together");
+  ClipArguments c;
+  c.declare(a);
   nested(a, name, {}, wrong);
-  if (type == "value")
-    place = clip_by_value(max, min.value_or(-max));
-  else if (type == "norm")
-    place = clip_by_norm(max);
-  else if (type == "global_norm")
-    place = clip_by_global_norm(max, group);
-  else if (!type.empty())
+  if (c.type == "value")
+    place = clip_by_value(c.max, c.min.value_or(-c.max));
+  else if (c.type == "norm")
+    place = clip_by_norm(c.max);
+  else if (c.type == "global_norm")
+    place = clip_by_global_norm(c.max, c.group);
+  else if (!c.type.empty())
     wrong.push_back(
-        text("'", name, "': 'type' must be value, norm or global_norm, found '", type, "'"));
+        text("'", name, "': 'type' must be value, norm or global_norm, found '", c.type, "'"));
 }
 
 }  // namespace paddle

@@ -30,6 +30,15 @@ struct Parameter {
   std::string meaning;
 };
 
+// One of the nested objects of a job file, and what it takes besides its type.
+struct ObjectRow {
+  std::string type, meaning;
+  std::vector<Parameter> parameters;
+};
+std::vector<ObjectRow> initializer_rows();
+std::vector<Parameter> param_attr_parameters();  // of param_attr and bias_attr
+std::vector<Parameter> clip_parameters();        // of gradient_clip, its type included
+
 class Arguments {
  public:
   using Problems = std::vector<std::string>;

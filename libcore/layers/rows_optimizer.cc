@@ -7,7 +7,8 @@ namespace {
 // What all optimizers share. Ftrl has l1 and l2 of its own, which mean something else.
 template <class O>
 void declare_common(Arguments& a, O& o) {
-  a.optional("learning_rate", o.learning_rate.value, "positive; where the schedule starts from");
+  a.optional("learning_rate", o.learning_rate.value,
+             "positive, unless a schedule gives the rate alone");
   a.optional("name", o.name, "stands in front of the names of the optimizer's state");
   if constexpr (!requires { o.l1; }) {
     float l1 = 0, l2 = 0;
@@ -91,12 +92,14 @@ Rate declare_cosine(Arguments& a, float rate) {
 }
 
 Rate declare_warmup(Arguments& a, float rate) {
-  float warmup_steps = 0, start_lr = 0, end_lr = rate;
+  float warmup_steps = 0, start_lr = 0;
+  std::optional<float> end_lr;
   a.required("warmup_steps", warmup_steps, "steps of rise");
   a.optional("start_lr", start_lr, "the first rate");
   a.optional("end_lr", end_lr, "the rate at the end of the rise; without it learning_rate");
-  return
-      [=](const Builder& b) { return linear_lr_warmup(b, rate, warmup_steps, start_lr, end_lr); };
+  return [=](const Builder& b) {
+    return linear_lr_warmup(b, rate, warmup_steps, start_lr, end_lr.value_or(rate));
+  };
 }
 
 }  // namespace

@@ -89,6 +89,21 @@ class Documents(EndToEnd):
                         self.run_program(PADDLE, "train", *flags, "--print_config", check=0)
         self.assertGreater(seen, 2)
 
+    def test_tables_of_job_files_are_what_the_program_prints(self):
+        """After a change of layers: put the output of `paddle list_layers` between the two marks."""
+        with open(os.path.join(SOURCE, "docs", "job-files.md"), encoding="utf-8") as f:
+            told = f.read().split("<!-- paddle list_layers -->\n")[1].split("<!-- end -->")[0]
+        self.assertEqual(told, self.paddle("list_layers").stdout)
+        self.refused(self.paddle("list_layers", "fc", check=None), 2, "takes no arguments")
+
+    def test_example_of_job_files_trains(self):
+        """The first job of docs/job-files.md is a job."""
+        with open(os.path.join(SOURCE, "docs", "job-files.md"), encoding="utf-8") as f:
+            example = f.read().split("```json\n")[1].split("```")[0]
+        job = self.write("example.json", example)
+        self.paddle("train", f"--config={job}", "--num_passes=1", "--config_args=hidden=8", "--dot_period=0")
+        self.assertIn("cross_entropy", self.paddle("dump_config", job).stdout)
+
 
 if __name__ == "__main__":
     main()
