@@ -9,7 +9,8 @@ namespace {
 
 constexpr double tolerance = 1e-4;
 
-// The same program in double precision: central differences drown in the rounding of single precision.
+// The same program in double precision: central differences drown in the rounding of single
+// precision.
 Program in_double(Program program) {
   const auto single = static_cast<int32_t>(DType::f32), twice = static_cast<int32_t>(DType::f64);
   Block& block = program.global();
@@ -33,7 +34,8 @@ Tensor in_double(const Tensor& t) {
 }  // namespace
 
 void check_gradients(Session& session) {
-  const Program startup = in_double(session.model().net.startup), main = in_double(session.model().net.main);
+  const Program startup = in_double(session.model().net.startup),
+                main = in_double(session.model().net.main);
   const std::string cost = session.model().cost;
   const double eps = session.options().real("checkgrad_eps");
   const int64_t limit = session.options().integer("checkgrad_samples");
@@ -41,7 +43,8 @@ void check_gradients(Session& session) {
   Executor exact({.plan = {.fuse = false}});
   exact.run(startup, scope);
   Batch batch;
-  require(session.train_data().next(batch), Error::Kind::data, "there is no batch to check gradients on");
+  require(session.train_data().next(batch), Error::Kind::data,
+          "there is no batch to check gradients on");
   Feeds feeds;
   for (size_t i = 0; i < batch.fields.size(); ++i)
     feeds.emplace_back(session.train_data().fields()[i].name, in_double(batch.fields[i]));
@@ -69,7 +72,9 @@ void check_gradients(Session& session) {
     const RandomStream pick(1, p);
     double largest = 0;
     for (int64_t k = 0; k < count; ++k) {
-      const int64_t at = count == n ? k : static_cast<int64_t>(pick.below(static_cast<uint64_t>(k), static_cast<uint64_t>(n)));
+      const int64_t at = count == n ? k
+                                    : static_cast<int64_t>(pick.below(static_cast<uint64_t>(k),
+                                                                      static_cast<uint64_t>(n)));
       double& v = value.data<double>()[at];
       const double old = v;
       v = old + eps;
@@ -78,18 +83,20 @@ void check_gradients(Session& session) {
       const double down = exact.run(forward, scope, feeds, {cost})[0].data<double>()[0];
       v = old;
       const double numeric = (up - down) / (2 * eps), given = analytic[p].data<double>()[at];
-      largest = std::max(largest, std::abs(numeric - given) / std::max({1e-3, std::abs(numeric), std::abs(given)}));
+      largest = std::max(largest, std::abs(numeric - given) /
+                                      std::max({1e-3, std::abs(numeric), std::abs(given)}));
     }
-    std::printf("%-24s %lld of %lld elements checked, largest relative difference %.3g\n", name.c_str(),
-                static_cast<long long>(count), static_cast<long long>(n), largest);
+    std::printf("%-24s %lld of %lld elements checked, largest relative difference %.3g\n",
+                name.c_str(), static_cast<long long>(count), static_cast<long long>(n), largest);
     if (largest > worst) {
       worst = largest;
       worst_name = name;
     }
   }
-  require(worst <= tolerance, Error::Kind::numeric, "the gradient of '", worst_name, "' differs from central differences by ",
-          worst, " (allowed ", tolerance,
-          "): a kink (relu, max) within --checkgrad_eps of a value can cause it; try another --seed or a smaller eps");
+  require(worst <= tolerance, Error::Kind::numeric, "the gradient of '", worst_name,
+          "' differs from central differences by ", worst, " (allowed ", tolerance,
+          "): a kink (relu, max) within --checkgrad_eps of a value can cause it; try another "
+          "--seed or a smaller eps");
 }
 
 }  // namespace paddle

@@ -8,14 +8,16 @@
 namespace paddle {
 namespace {
 
-DType type_or(const std::string& name, DType fallback) { return name.empty() ? fallback : dtype_of(name); }
+DType type_or(const std::string& name, DType fallback) {
+  return name.empty() ? fallback : dtype_of(name);
+}
 
 SvmLabels labels_of(const std::string& name) {
   static const std::vector<std::string> known = {"signs", "classes", "numbers"};
   for (size_t i = 0; i < known.size(); ++i)
     if (name == known[i]) return static_cast<SvmLabels>(i);
-  require(name.empty(), Error::Kind::config, "'labels' must be ", listed(known), ", found '", name, "'",
-          did_you_mean(name, known));
+  require(name.empty(), Error::Kind::config, "'labels' must be ", listed(known), ", found '", name,
+          "'", did_you_mean(name, known));
   return SvmLabels::signs;
 }
 
@@ -54,8 +56,11 @@ void check_fields(const Reader& reader, const Model& model, const std::string& f
   for (const FieldSpec& f : reader.fields()) {
     fed.push_back(f.name);
     const Var* v = model.net.main.global().find(f.name);
-    const auto problem = [&](const auto&... parts) { wrong += text("\n  field '", f.name, "' ", parts...); };
-    if (v == nullptr || std::find(model.inputs.begin(), model.inputs.end(), f.name) == model.inputs.end()) {
+    const auto problem = [&](const auto&... parts) {
+      wrong += text("\n  field '", f.name, "' ", parts...);
+    };
+    if (v == nullptr ||
+        std::find(model.inputs.begin(), model.inputs.end(), f.name) == model.inputs.end()) {
       problem("has no input of that name", did_you_mean(f.name, model.inputs));
       continue;
     }
@@ -66,7 +71,8 @@ void check_fields(const Reader& reader, const Model& model, const std::string& f
     } else {
       shape = Shape{-1, 1};
     }
-    if (f.dtype != v->dtype) problem("is ", name_of(f.dtype), ", but the input is ", name_of(v->dtype));
+    if (f.dtype != v->dtype)
+      problem("is ", name_of(f.dtype), ", but the input is ", name_of(v->dtype));
     if (f.lod_level != v->lod_level)
       problem("has lod_level ", f.lod_level, ", but the input has ", v->lod_level);
     else if (!shape.compatible(v->shape))
@@ -81,7 +87,9 @@ void check_fields(const Reader& reader, const Model& model, const std::string& f
 
 }  // namespace
 
-bool has_test_data(const JobFile& file) { return file.job->data->files.empty() || !file.job->data->test_files.empty(); }
+bool has_test_data(const JobFile& file) {
+  return file.job->data->files.empty() || !file.job->data->test_files.empty();
+}
 
 std::unique_ptr<Reader> open_data(const JobFile& file, const Model& model, const Options& options,
                                   const std::string& home, Part part) {

@@ -13,8 +13,8 @@ namespace paddle {
 // The part of a data set to read.
 enum class Part { train, test };
 
-// Opens the job's data, shuffled for training; fields are named by the inputs that they feed. Throws Error(config) where
-// fields and inputs do not fit each other.
+// Opens the job's data, shuffled for training; fields are named by the inputs that they feed.
+// Throws Error(config) where fields and inputs do not fit each other.
 std::unique_ptr<Reader> open_data(const JobFile& file, const Model& model, const Options& options,
                                   const std::string& home, Part part);
 

@@ -35,9 +35,10 @@ class Problems {
 
 struct JobFile {
   std::string path;
-  std::string source;              // as it stands on disk; saved beside the model
-  JsonValue tree;                  // placeholders filled in
-  std::unique_ptr<job::JobT> job;  // the same by the schema, single values in lists where it has lists
+  std::string source;  // as it stands on disk; saved beside the model
+  JsonValue tree;      // placeholders filled in
+  std::unique_ptr<job::JobT>
+      job;  // the same by the schema, single values in lists where it has lists
 
   explicit JobFile(std::string file);
   JobFile(JobFile&&) noexcept;

@@ -5,14 +5,16 @@
 namespace paddle {
 
 double number_of(const View& v) {
-  return with_dtype(v.dtype, [&](auto t) { return static_cast<double>(*v.as<const decltype(t)>()); });
+  return with_dtype(v.dtype,
+                    [&](auto t) { return static_cast<double>(*v.as<const decltype(t)>()); });
 }
 
 void Meter::add(int64_t samples, double cost, std::span<const double> values) {
   samples_ += samples;
   cost_ += cost * static_cast<double>(samples);
   for (size_t i = 0; i < sums_.size(); ++i)
-    sums_[i] = (*evaluators_)[i].running ? values[i] : sums_[i] + values[i] * static_cast<double>(samples);
+    sums_[i] =
+        (*evaluators_)[i].running ? values[i] : sums_[i] + values[i] * static_cast<double>(samples);
 }
 
 void Meter::clear() {

@@ -15,7 +15,8 @@ double number_of(const View& v);
 
 class Meter {
  public:
-  explicit Meter(const std::vector<Evaluator>& evaluators) : evaluators_(&evaluators), sums_(evaluators.size()) {}
+  explicit Meter(const std::vector<Evaluator>& evaluators)
+      : evaluators_(&evaluators), sums_(evaluators.size()) {}
 
   // Adds one batch: its size, its cost, and the values of the evaluators.
   void add(int64_t samples, double cost, std::span<const double> values);

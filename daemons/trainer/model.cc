@@ -18,7 +18,8 @@ Value value_of(const JsonValue& v) {
     case JsonValue::Kind::boolean: return v.text == "true";
     case JsonValue::Kind::text: return v.text;
     case JsonValue::Kind::number:
-      if (v.text.find_first_of(".eE") == std::string::npos && v.text.size() < 19) return int64_t{std::stoll(v.text)};
+      if (v.text.find_first_of(".eE") == std::string::npos && v.text.size() < 19)
+        return int64_t{std::stoll(v.text)};
       return std::strtod(v.text.c_str(), nullptr);
     case JsonValue::Kind::list: {
       List list;
@@ -57,9 +58,12 @@ class ModelBuilder {
     const int cost_line = file_.tree.find("cost")->line;
     const std::string last = lookup(file_.job->cost, cost_line, "cost");
     for (size_t i = 0; i < file_.job->outputs.size(); ++i)
-      model_.outputs.push_back(lookup(file_.job->outputs[i], element(file_.tree, "outputs", i).line, "output"));
+      model_.outputs.push_back(
+          lookup(file_.job->outputs[i], element(file_.tree, "outputs", i).line, "output"));
     if (!last.empty())
-      attempt(cost_line, [&] { model_.cost = builder_.var(last).shape == Shape{1} ? last : mean(builder_, last); });
+      attempt(cost_line, [&] {
+        model_.cost = builder_.var(last).shape == Shape{1} ? last : mean(builder_, last);
+      });
     for (size_t i = 0; i < file_.job->evaluators.size(); ++i) evaluator(i);
     if (!problems_.any()) return;
     const JsonValue& optimizer = *file_.tree.find("optimizer");
@@ -76,7 +80,8 @@ class ModelBuilder {
         const Optimizer optimizer = make_optimizer(builder_, dict_of(at));
         model_.params = minimize(builder_, model_.cost, optimizer).params_grads;
       }
-      require(!model_.params.empty(), Error::Kind::config, "the cost depends on no trainable parameter");
+      require(!model_.params.empty(), Error::Kind::config,
+              "the cost depends on no trainable parameter");
     });
     problems_.report();
   }
@@ -94,11 +99,13 @@ class ModelBuilder {
   void input(size_t i) {
     const job::InputT& in = *file_.job->inputs[i];
     attempt(element(file_.tree, "inputs", i).line, [&] {
-      require(!aliases_.count(in.name), Error::Kind::config, "there is an input '", in.name, "' already");
+      require(!aliases_.count(in.name), Error::Kind::config, "there is an input '", in.name,
+              "' already");
       failed_.insert(in.name);
       const Shape shape = in.shape.empty() ? Shape{1} : Shape(std::span<const int64_t>(in.shape));
-      data(builder_, in.name, shape,
-           {.dtype = in.dtype.empty() ? DType::f32 : dtype_of(in.dtype), .lod_level = in.lod_level});
+      data(
+          builder_, in.name, shape,
+          {.dtype = in.dtype.empty() ? DType::f32 : dtype_of(in.dtype), .lod_level = in.lod_level});
       model_.inputs.push_back(in.name);
       aliases_[in.name] = in.name;
       failed_.erase(in.name);
@@ -114,13 +121,15 @@ class ModelBuilder {
     const JsonValue& at = element(file_.tree, "layers", i);
     const job::LayerT& l = *file_.job->layers[i];
     attempt(at.line, [&] {
-      require(l.type != "data", Error::Kind::config, "an input stands under 'inputs', not among the layers");
+      require(l.type != "data", Error::Kind::config,
+              "an input stands under 'inputs', not among the layers");
       require(l.name.empty() || !aliases_.count(l.name), Error::Kind::config, "the name '", l.name,
               "' is taken: each layer and input needs its own");
       // A layer that failed must not make all that build on it fail too.
       Names used = l.input;
       for (const std::string* name : {&l.x, &l.y, &l.index, &l.label}) used.push_back(*name);
-      const bool lacks = std::any_of(used.begin(), used.end(), [&](const std::string& n) { return failed(n); });
+      const bool lacks =
+          std::any_of(used.begin(), used.end(), [&](const std::string& n) { return failed(n); });
       if (!l.name.empty()) failed_.insert(l.name);
       if (lacks) return;
       const Names results = build_layer(builder_, dict_of(at), aliases_);
@@ -138,7 +147,8 @@ class ModelBuilder {
     if (failed(name)) return "";  // that was told already
     Names known;
     for (const auto& [alias, var] : aliases_) known.push_back(alias);
-    problems_.add(line, text("there is no layer or input '", name, "' for the ", what, did_you_mean(name, known)));
+    problems_.add(line, text("there is no layer or input '", name, "' for the ", what,
+                             did_you_mean(name, known)));
     return "";
   }
 
@@ -150,9 +160,10 @@ class ModelBuilder {
       static const Names types = {"accuracy", "auc", "classification_error", "mean"};
       const bool compares = e.type != "mean";
       if (std::find(types.begin(), types.end(), e.type) == types.end())
-        throw Error(Error::Kind::config, "there is no evaluator '", e.type, "'", did_you_mean(e.type, types),
-                    ": the evaluators are ", listed(types));
-      require(!e.input.empty(), Error::Kind::config, "the evaluator ", out.name, " needs an 'input'");
+        throw Error(Error::Kind::config, "there is no evaluator '", e.type, "'",
+                    did_you_mean(e.type, types), ": the evaluators are ", listed(types));
+      require(!e.input.empty(), Error::Kind::config, "the evaluator ", out.name,
+              " needs an 'input'");
       require(!e.label.empty() || !compares, Error::Kind::config, "the evaluator ", out.name,
               " needs a 'label' to compare its input with");
       const std::string in = lookup(e.input, line, "evaluator"),

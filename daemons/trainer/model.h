@@ -13,8 +13,9 @@ namespace paddle {
 // A number reported beside the cost.
 struct Evaluator {
   std::string name;
-  std::string var;   // fetched after every batch
-  bool running = false;  // var already covers all batches since its states were cleared; else batches are averaged
+  std::string var;        // fetched after every batch
+  bool running = false;   // var already covers all batches since its states were cleared; else
+                          // batches are averaged
   bool inverted = false;  // report 1 - var
   Names states;           // cleared at the start of a pass
 };
@@ -27,7 +28,7 @@ struct Model {
   std::vector<Evaluator> evaluators;
   Names outputs;                  // what an inference model computes
   std::vector<ParamGrad> params;  // with their gradients
-  std::string digest;             // of the training program: tells whether a saved state belongs to it
+  std::string digest;  // of the training program: tells whether a saved state belongs to it
 
   Names fetches() const;  // the cost, then the evaluators
 };
@@ -37,8 +38,8 @@ enum class ModelKind {
   differentiates,  // with gradients, without optimizer
 };
 
-// Builds the programs of a checked job file. All mistakes (unknown layers, missing inputs, shapes that do not fit) are
-// told with the lines of the job file.
+// Builds the programs of a checked job file. All mistakes (unknown layers, missing inputs, shapes
+// that do not fit) are told with the lines of the job file.
 Model build_model(const JobFile& file, uint32_t seed, ModelKind kind = ModelKind::trains);
 
 }  // namespace paddle

@@ -22,9 +22,12 @@ TrainState state_of(Session& session) {
   return state;
 }
 
-std::string base_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
+std::string base_name(const std::string& path) {
+  return std::filesystem::path(path).filename().string();
+}
 
-// What stands beside the variables: the job, by its name in path.txt, and the program for inference.
+// What stands beside the variables: the job, by its name in path.txt, and the program for
+// inference.
 std::map<std::string, std::string> other_files(Session& session) {
   const std::string job = base_name(session.file().path);
   std::map<std::string, std::string> files = {{job, session.file().source}, {"path.txt", job}};
@@ -34,23 +37,30 @@ std::map<std::string, std::string> other_files(Session& session) {
   const Program needed = model.test.pruned(model.outputs);
   for (const std::string& input : model.inputs)
     if (needed.global().find(input) != nullptr) feeds.push_back(input);
-  files["__model__"] = write_program(make_inference_model(model.test, feeds, model.outputs).program);
+  files["__model__"] =
+      write_program(make_inference_model(model.test, feeds, model.outputs).program);
   return files;
 }
 
-// A model of another program, or of an older version, has no place to go on from; its parameters serve all the same.
-void take_state(Session& session, const std::optional<TrainState>& state, const std::string& directory) {
+// A model of another program, or of an older version, has no place to go on from; its parameters
+// serve all the same.
+void take_state(Session& session, const std::optional<TrainState>& state,
+                const std::string& directory) {
   session.at = {};
   if (!state) {
-    log_warn(directory + " has no train_state: its parameters are loaded, training starts at pass 0");
+    log_warn(directory +
+             " has no train_state: its parameters are loaded, training starts at pass 0");
     return;
   }
   if (state->program_digest != session.model().digest)
-    log_warn(directory + " was trained by another program (layers, optimizer or their settings differ): its "
+    log_warn(directory +
+             " was trained by another program (layers, optimizer or their settings differ): its "
              "parameters are loaded, and training goes on where it stood");
-  session.at = {.step = state->step, .pass = state->pass, .record = state->record, .samples = state->samples};
+  session.at = {
+      .step = state->step, .pass = state->pass, .record = state->record, .samples = state->samples};
   const auto batch = state->extra.find("batch");
-  if (batch != state->extra.end()) session.at.batch = std::strtoull(batch->second.c_str(), nullptr, 10);
+  if (batch != state->extra.end())
+    session.at.batch = std::strtoull(batch->second.c_str(), nullptr, 10);
   const auto seed = static_cast<uint64_t>(session.options().integer("seed"));
   if (!state->seeds.empty() && state->seeds[0] != seed)
     log_warn(text("seed is ", seed, ", but ", directory, " was trained with ", state->seeds[0],
@@ -68,7 +78,8 @@ VarList variables_to_load(Session& session, const std::string& directory) {
       found.push_back(v);
       continue;
     }
-    log_warn(text("'", v->name, "' is not in ", directory, ": ", strategy == "zero" ? "set to zero" : "initialised anew"));
+    log_warn(text("'", v->name, "' is not in ", directory, ": ",
+                  strategy == "zero" ? "set to zero" : "initialised anew"));
     if (strategy == "zero") session.scope().tensor(v->name).zero();
   }
   return found;
@@ -77,9 +88,10 @@ VarList variables_to_load(Session& session, const std::string& directory) {
 }  // namespace
 
 std::string save_model(Session& session, const std::string& name) {
-  const std::string directory = in_workspace(session.options(), session.options().text("save_dir")) + "/" + name;
-  save_checkpoint(directory, persistables_of(session.model().net.main), values_of(session.scope()), state_of(session),
-                  version_block(), other_files(session));
+  const std::string directory =
+      in_workspace(session.options(), session.options().text("save_dir")) + "/" + name;
+  save_checkpoint(directory, persistables_of(session.model().net.main), values_of(session.scope()),
+                  state_of(session), version_block(), other_files(session));
   return directory;
 }
 
@@ -97,12 +109,14 @@ void load_model(Session& session, const std::string& directory) {
 
 void load_initial_model(Session& session) {
   const Options& o = session.options();
-  if (!o.text("init_model_path").empty()) return load_model(session, in_workspace(o, o.text("init_model_path")));
+  if (!o.text("init_model_path").empty())
+    return load_model(session, in_workspace(o, o.text("init_model_path")));
   const int64_t start = o.integer("start_pass");
   if (start == 0) return;
-  require(!o.text("save_dir").empty(), Error::Kind::config,
-          "--start_pass=", start, " needs --save_dir, where the model of pass ", start - 1, " is");
-  load_model(session, in_workspace(o, o.text("save_dir")) + "/" + pass_name(static_cast<uint64_t>(start - 1)));
+  require(!o.text("save_dir").empty(), Error::Kind::config, "--start_pass=", start,
+          " needs --save_dir, where the model of pass ", start - 1, " is");
+  load_model(session, in_workspace(o, o.text("save_dir")) + "/" +
+                          pass_name(static_cast<uint64_t>(start - 1)));
 }
 
 }  // namespace paddle

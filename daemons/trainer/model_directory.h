@@ -1,5 +1,6 @@
-// Saved models: save_dir/pass-00000, one file per variable in Fluid's format, with what is needed to go on exactly where
-// training stood. A directory counts only when its file `done` is there, which is written last.
+// Saved models: save_dir/pass-00000, one file per variable in Fluid's format, with what is needed
+// to go on exactly where training stood. A directory counts only when its file `done` is there,
+// which is written last.
 #pragma once
 
 #include <string>
@@ -9,11 +10,13 @@
 
 namespace paddle {
 
-// Saves parameters, optimizer state, the state of training, the job file and, where the job names outputs, the inference
-// program. The old directory of that name stays until the new one is complete. Returns its path.
+// Saves parameters, optimizer state, the state of training, the job file and, where the job names
+// outputs, the inference program. The old directory of that name stays until the new one is
+// complete. Returns its path.
 std::string save_model(Session& session, const std::string& name);
 
-// Loads a saved directory into the scope and sets session.at; throws Error(data or io) with a remedy.
+// Loads a saved directory into the scope and sets session.at; throws Error(data or io) with a
+// remedy.
 void load_model(Session& session, const std::string& directory);
 
 // Removes a directory that save_model() made.

@@ -11,7 +11,8 @@ namespace {
 
 ExecutorOptions executor_options(const Options& options) {
   return {.threads = static_cast<int>(options.integer("trainer_count")),
-          .plan = {.check_nan_inf = options.flag("check_nan_inf")}};
+          .plan = {.check_nan_inf = options.flag("check_nan_inf"),
+                   .profile = options.flag("show_layer_stat")}};
 }
 
 }  // namespace
@@ -64,15 +65,19 @@ Plan& Session::test_plan() {
   return executor_.plan(model_.test, scope_, field_names(*test_data()), model_.fetches());
 }
 
-const Session::Outcome& Session::run(Plan& plan, const Reader& reader, const Batch& batch, uint64_t step) {
+const Session::Outcome& Session::run(Plan& plan, const Reader& reader, const Batch& batch,
+                                     uint64_t step) {
   for (size_t i = 0; i < batch.fields.size(); ++i) plan.feed(i, batch.fields[i]);
   plan.run(step);
   outcome_.cost = number_of(plan.fetched(0));
   outcome_.values.resize(model_.evaluators.size());
-  for (size_t i = 0; i < outcome_.values.size(); ++i) outcome_.values[i] = number_of(plan.fetched(i + 1));
-  require(std::isfinite(outcome_.cost), Error::Kind::numeric, "the cost is ", outcome_.cost, " in the batch that ends at record ",
-          reader.position().record, " of pass ", reader.position().pass,
-          ": lower the learning rate, clip gradients (\"gradient_clip\"), or find the first bad op with --check_nan_inf");
+  for (size_t i = 0; i < outcome_.values.size(); ++i)
+    outcome_.values[i] = number_of(plan.fetched(i + 1));
+  require(std::isfinite(outcome_.cost), Error::Kind::numeric, "the cost is ", outcome_.cost,
+          " in the batch that ends at record ", reader.position().record, " of pass ",
+          reader.position().pass,
+          ": lower the learning rate, clip gradients (\"gradient_clip\"), or find the first bad op "
+          "with --check_nan_inf");
   return outcome_;
 }
 
@@ -98,7 +103,8 @@ Meter Session::test() {
   }
   for (const auto& [name, tensor] : kept) {
     const Tensor& t = scope_.tensor(name);
-    std::copy_n(static_cast<const char*>(tensor.raw()), tensor.bytes(), static_cast<char*>(t.raw()));
+    std::copy_n(static_cast<const char*>(tensor.raw()), tensor.bytes(),
+                static_cast<char*>(t.raw()));
   }
   return meter;
 }

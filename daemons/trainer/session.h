@@ -1,5 +1,5 @@
-// One training: programs, variables, data and where it stands. The four jobs of `paddle train` (train, test, time,
-// checkgrad) are built from its parts.
+// One training: programs, variables, data and where it stands. The four jobs of `paddle train`
+// (train, test, time, checkgrad) are built from its parts.
 #pragma once
 
 #include <memory>
@@ -41,7 +41,8 @@ class Session {
 
   // First values of all parameters, or those of the model that the options name.
   void initialize();
-  // One batch through a program; cost and evaluators. Throws Error(numeric) for a cost that is no number.
+  // One batch through a program; cost and evaluators. Throws Error(numeric) for a cost that is no
+  // number.
   struct Outcome {
     double cost = 0;
     std::vector<double> values;

@@ -31,8 +31,8 @@ void log_parameter_stats(Session& session) {
       }
     });
     char line[160];
-    std::snprintf(line, sizeof line, " avg_abs_val=%-11.6g max_val=%-11.6g", sum / std::max<double>(1, double(t.numel())),
-                  largest);
+    std::snprintf(line, sizeof line, " avg_abs_val=%-11.6g max_val=%-11.6g",
+                  sum / std::max<double>(1, double(t.numel())), largest);
     std::string name = p.param;
     name.resize(std::max<size_t>(20, name.size()), ' ');
     log_info(name + line);
@@ -86,7 +86,9 @@ class TrainLoop {
     end_pass();
   }
 
-  static bool every(uint64_t n, int64_t period) { return period > 0 && n % static_cast<uint64_t>(period) == 0; }
+  static bool every(uint64_t n, int64_t period) {
+    return period > 0 && n % static_cast<uint64_t>(period) == 0;
+  }
 
   void after_batch() {
     if (progress_.due()) draw();
@@ -101,21 +103,25 @@ class TrainLoop {
   }
 
   void log_period() {
-    const std::string all = pass_meter_.evaluators_text(), current = period_meter_.evaluators_text();
-    log_info(text(" Batch=", s_.at.batch, " samples=", s_.at.samples, " AvgCost=", number(pass_meter_.cost()),
-                  " CurrentCost=", number(period_meter_.cost()), " Eval: ", all, " CurrentEval: ", current));
+    const std::string all = pass_meter_.evaluators_text(),
+                      current = period_meter_.evaluators_text();
+    log_info(text(
+        " Batch=", s_.at.batch, " samples=", s_.at.samples, " AvgCost=", number(pass_meter_.cost()),
+        " CurrentCost=", number(period_meter_.cost()), " Eval: ", all, " CurrentEval: ", current));
     period_meter_.clear();
   }
 
   void log_test() {
     if (s_.test_data() == nullptr) return;
     const Meter m = s_.test();
-    log_info(text(" Test samples=", m.samples(), " cost=", number(m.cost()), " Eval: ", m.evaluators_text()));
+    log_info(text(" Test samples=", m.samples(), " cost=", number(m.cost()),
+                  " Eval: ", m.evaluators_text()));
   }
 
   void end_pass() {
     log_info(text(" Pass=", s_.at.pass, " Batch=", s_.at.batch, " samples=", pass_meter_.samples(),
-                  " AvgCost=", number(pass_meter_.cost()), " Eval: ", pass_meter_.evaluators_text()));
+                  " AvgCost=", number(pass_meter_.cost()),
+                  " Eval: ", pass_meter_.evaluators_text()));
     costs_.push_back(pass_meter_.cost());
     if (o_.integer("test_period") == 0) log_test();
     const uint64_t done = s_.at.pass;
@@ -146,11 +152,12 @@ class TrainLoop {
 
   void draw_curve() {
     const auto last = static_cast<double>(s_.at.pass) - 1;
-    const std::string drawing = plot(costs_, {.title = "cost of the passes",
-                                              .x_label = "pass",
-                                              .x_first = last - static_cast<double>(costs_.size()) + 1,
-                                              .x_last = last,
-                                              .unicode = s_.utf8()});
+    const std::string drawing =
+        plot(costs_, {.title = "cost of the passes",
+                      .x_label = "pass",
+                      .x_first = last - static_cast<double>(costs_.size()) + 1,
+                      .x_last = last,
+                      .unicode = s_.utf8()});
     std::fputs(drawing.c_str(), stderr);
   }
 
@@ -169,8 +176,8 @@ class TrainLoop {
 
 void train(Session& session) {
   session.initialize();
-  require(session.at.pass < static_cast<uint64_t>(session.options().integer("num_passes")), Error::Kind::config,
-          "training starts at pass ", session.at.pass, ", but num_passes is ",
+  require(session.at.pass < static_cast<uint64_t>(session.options().integer("num_passes")),
+          Error::Kind::config, "training starts at pass ", session.at.pass, ", but num_passes is ",
           session.options().integer("num_passes"), ": raise --num_passes");
   TrainLoop(session).run();
 }
@@ -182,15 +189,18 @@ void test_models(Session& session) {
   session.initialize();
   const auto report = [&](const std::string& what) {
     const Meter m = session.test();
-    std::printf(" %s samples=%lld AvgCost=%s Eval: %s\n", what.c_str(), static_cast<long long>(m.samples()),
-                number(m.cost()).c_str(), m.evaluators_text().c_str());
+    std::printf(" %s samples=%lld AvgCost=%s Eval: %s\n", what.c_str(),
+                static_cast<long long>(m.samples()), number(m.cost()).c_str(),
+                m.evaluators_text().c_str());
     std::fflush(stdout);
   };
   const int64_t first = o.integer("test_pass");
   if (first < 0) return report(text("Pass=", session.at.pass > 0 ? session.at.pass - 1 : 0));
-  require(!o.text("save_dir").empty(), Error::Kind::config, "--test_pass needs --save_dir, where the passes are");
+  require(!o.text("save_dir").empty(), Error::Kind::config,
+          "--test_pass needs --save_dir, where the passes are");
   for (int64_t p = first; p < o.integer("num_passes") && !stop_signal(); ++p) {
-    load_model(session, in_workspace(o, o.text("save_dir")) + "/" + pass_name(static_cast<uint64_t>(p)));
+    load_model(session,
+               in_workspace(o, o.text("save_dir")) + "/" + pass_name(static_cast<uint64_t>(p)));
     report(text("Pass=", p));
   }
 }
@@ -211,9 +221,14 @@ void measure_time(Session& session) {
   const auto start = std::chrono::steady_clock::now();
   int64_t samples = 0;
   for (int64_t i = 0; i < batches && !stop_signal(); ++i) samples += one();
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  std::printf("%lld batches in %.3f s: %.4f ms/batch, %.0f samples/s\n", static_cast<long long>(batches), seconds,
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  std::printf("%lld batches in %.3f s: %.4f ms/batch, %.0f samples/s\n",
+              static_cast<long long>(batches), seconds,
               1e3 * seconds / static_cast<double>(batches), static_cast<double>(samples) / seconds);
+  for (const OpCost& c : plan.profile())
+    if (c.calls > 0)
+      std::printf("%10.2f us  %s\n", 1e6 * c.seconds / static_cast<double>(c.calls), c.op.c_str());
 }
 
 }  // namespace paddle

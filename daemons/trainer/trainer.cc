@@ -19,9 +19,11 @@ namespace paddle {
 namespace {
 
 constexpr const char* usage_line =
-    "usage: paddle train --config=JOB.json [flags]   (a job file describes network, optimizer and data)";
+    "usage: paddle train --config=JOB.json [flags]   (a job file describes network, optimizer and "
+    "data)";
 
-// Seed 0 asks for another one every time; from here on it is a number like any other, and the log tells it.
+// Seed 0 asks for another one every time; from here on it is a number like any other, and the log
+// tells it.
 void choose_seed(Options& options) {
   if (options.integer("seed") != 0) return;
   const auto now = std::chrono::system_clock::now().time_since_epoch().count();
@@ -60,8 +62,8 @@ int trainer_main(std::span<const std::string> arguments) {
   Session session(std::move(file), options, environment,
                   job == "checkgrad" ? ModelKind::differentiates : ModelKind::trains);
   log_info(text("job ", config, ": ", session.model().net.main.parameters().size(), " parameters, ",
-                session.model().net.main.global().ops().size(), " ops, trainer mode: ",
-                job == "test" ? "Testing" : "Normal"));
+                session.model().net.main.global().ops().size(),
+                " ops, trainer mode: ", job == "test" ? "Testing" : "Normal"));
   if (job == "train") train(session);
   if (job == "test") test_models(session);
   if (job == "time") measure_time(session);
@@ -73,9 +75,11 @@ int dump_config_main(std::span<const std::string> arguments) {
   std::vector<std::string> words(arguments.begin(), arguments.end());
   const bool whole = std::erase(words, "--whole") > 0;
   require(words.size() == 1 || words.size() == 2, Error::Kind::config,
-          "usage: paddle dump_config JOB.json [name=value,…] [--whole]   (--whole: the startup program too)");
+          "usage: paddle dump_config JOB.json [name=value,…] [--whole]   (--whole: the startup "
+          "program too)");
   const Model model = model_of(words, 1);
-  if (whole) std::cout << "startup program\n" << program_text(model.net.startup) << "\nmain program\n";
+  if (whole)
+    std::cout << "startup program\n" << program_text(model.net.startup) << "\nmain program\n";
   std::cout << program_text(model.net.main) << std::flush;
   return 0;
 }

@@ -9,13 +9,15 @@ namespace paddle {
 // Runs one job by flags and environment and returns its exit code. Throws Error.
 int trainer_main(std::span<const std::string> arguments);
 
-// paddle dump_config CONFIG [config_args] [--whole]: the programs that a job makes, as text on stdout.
+// paddle dump_config CONFIG [config_args] [--whole]: the programs that a job makes, as text on
+// stdout.
 int dump_config_main(std::span<const std::string> arguments);
 
 // paddle make_diagram CONFIG DOTFILE [config_args]: the network as a Graphviz file.
 int make_diagram_main(std::span<const std::string> arguments);
 
-// paddle list_layers: what a job file may hold (layers, optimizers, schedules, initializers, …), as Markdown on stdout.
+// paddle list_layers: what a job file may hold (layers, optimizers, schedules, initializers, …), as
+// Markdown on stdout.
 int list_layers_main(std::span<const std::string> arguments);
 
 }  // namespace paddle

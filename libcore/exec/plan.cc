@@ -1,6 +1,7 @@
 #include "exec/plan.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 
@@ -183,14 +184,31 @@ void Plan::run(uint64_t step) {
   if (!laid_out_ || scope_moved()) layout();
   for (PlanVar& v : vars_)
     if (v.lod_cell != nullptr) v.view.lod = *v.lod_cell;
-  for (const Step& s : steps_) {
-    try {
-      s.kernel(Run(s.args.data(), pool_, scratch_, s.seed, step));
-    } catch (Error& e) {
-      throw e.within("running ", op_text(s.op));
-    }
-    if (options_.check_nan_inf) check_finite(s);
+  if (!options_.profile) {
+    for (const Step& s : steps_) run_step(s, step);
+    return;
   }
+  for (Step& s : steps_) {
+    const auto start = std::chrono::steady_clock::now();
+    run_step(s, step);
+    s.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    ++s.calls;
+  }
+}
+
+void Plan::run_step(const Step& s, uint64_t number) {
+  try {
+    s.kernel(Run(s.args.data(), pool_, scratch_, s.seed, number));
+  } catch (Error& e) {
+    throw e.within("running ", op_text(s.op));
+  }
+  if (options_.check_nan_inf) check_finite(s);
+}
+
+std::vector<OpCost> Plan::profile() const {
+  std::vector<OpCost> out;
+  for (const Step& s : steps_) out.push_back({op_text(s.op), s.seconds, s.calls});
+  return out;
 }
 
 Tensor Plan::fetch(size_t i) const {

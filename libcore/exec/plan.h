@@ -20,6 +20,14 @@ namespace paddle {
 struct PlanOptions {
   bool fuse = true;
   bool check_nan_inf = false;  // after every op; names the op and the variable
+  bool profile = false;        // measures every op; see Plan::profile()
+};
+
+// What one op of a plan cost so far.
+struct OpCost {
+  std::string op;  // as op_text() writes it
+  double seconds = 0;
+  int64_t calls = 0;
 };
 
 class Plan {
@@ -42,6 +50,8 @@ class Plan {
 
   // What the compiler made of the block, one op per line, and the bytes of the arena.
   std::string text() const;
+  // The ops in order of execution, with their costs where PlanOptions::profile is set.
+  std::vector<OpCost> profile() const;
   size_t arena_bytes() const { return arena_.empty() ? 0 : arena_.bytes(); }
   size_t step_count() const { return steps_.size(); }
 
@@ -64,6 +74,8 @@ class Plan {
     std::vector<int> in, out;  // variable of each argument, -1 for @EMPTY@
     std::vector<View*> args;
     uint64_t seed = 0;
+    double seconds = 0;
+    int64_t calls = 0;
   };
   struct Buffer {
     size_t bytes = 0, offset = 0;
@@ -83,6 +95,7 @@ class Plan {
   void set_views();
   void bind_kernels();
   bool scope_moved() const;
+  void run_step(const Step& step, uint64_t number);
   void check_finite(const Step& step) const;
 
   Scope& scope_;

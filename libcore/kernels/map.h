@@ -13,19 +13,24 @@ inline constexpr int64_t map_grain = 16384;
 
 namespace detail {
 
-template <class F, class Out, class... In>
-PS_CLONES void map_range(int64_t begin, int64_t end, const F& given, Out* out, const In*... in) {
-  const F f = given;  // a copy cannot alias `out`, so its members stay in registers
-  PS_IVDEP
-  for (int64_t i = begin; i < end; ++i) out[i] = f(in[i]...);
-}
+struct MapLoop {
+  template <class F, class Out, class... In>
+  PS_INLINE void operator()(int64_t begin, int64_t end, const F& given, Out* out,
+                            const In*... in) const {
+    const F f = given;  // a copy cannot alias `out`, so its members stay in registers
+    PS_IVDEP
+    for (int64_t i = begin; i < end; ++i) out[i] = f(in[i]...);
+  }
+};
 
-template <class F, class... T>
-PS_CLONES void update_range(int64_t begin, int64_t end, const F& given, T*... arrays) {
-  const F f = given;
-  PS_IVDEP
-  for (int64_t i = begin; i < end; ++i) f(arrays[i]...);
-}
+struct UpdateLoop {
+  template <class F, class... T>
+  PS_INLINE void operator()(int64_t begin, int64_t end, const F& given, T*... arrays) const {
+    const F f = given;
+    PS_IVDEP
+    for (int64_t i = begin; i < end; ++i) f(arrays[i]...);
+  }
+};
 
 }  // namespace detail
 
@@ -34,7 +39,7 @@ PS_CLONES void update_range(int64_t begin, int64_t end, const F& given, T*... ar
 template <class F, class Out, class... In>
 void map(ThreadPool& pool, int64_t n, const F& f, Out* out, const In*... in) {
   pool.parallel_for(n, map_grain, [&](int64_t begin, int64_t end) {
-    detail::map_range(begin, end, f, out, in...);
+    run_loop<worth_clones<Out, In...>>(detail::MapLoop{}, begin, end, f, out, in...);
   });
 }
 
@@ -44,7 +49,7 @@ void map(ThreadPool& pool, int64_t n, const F& f, Out* out, const In*... in) {
 template <class F, class... T>
 void update(ThreadPool& pool, int64_t n, const F& f, T*... arrays) {
   pool.parallel_for(n, map_grain, [&](int64_t begin, int64_t end) {
-    detail::update_range(begin, end, f, arrays...);
+    run_loop<worth_clones<T...>>(detail::UpdateLoop{}, begin, end, f, arrays...);
   });
 }
 

@@ -1,6 +1,8 @@
 // How one loop becomes code for several instruction sets, and one functor code for CPU and GPU.
 #pragma once
 
+#include <type_traits>
+
 // A function marked PS_CLONES is compiled once per instruction set; the loader picks the best
 // version the CPU has. Sanitizers cannot run that early, clang and nvcc do not know it on
 // templates: they get the plain version.
@@ -46,5 +48,27 @@ struct Lanes {
   typedef T Loose __attribute__((vector_size(bytes), aligned(alignof(T)), may_alias));
   static constexpr int count = bytes / static_cast<int>(sizeof(T));
 };
+
+// A loop is a functor with an always-inlined operator(). Where all arrays are float it is compiled
+// for each instruction set; other types are for checks and counters, and three copies of their
+// loops would only cost build time.
+template <class... T>
+inline constexpr bool worth_clones = (std::is_same_v<std::remove_const_t<T>, float> && ...);
+
+template <class Loop, class... Args>
+PS_CLONES void cloned_loop(const Loop& loop, const Args&... args) {
+  loop(args...);
+}
+template <class Loop, class... Args>
+void plain_loop(const Loop& loop, const Args&... args) {
+  loop(args...);
+}
+template <bool clones, class Loop, class... Args>
+void run_loop(const Loop& loop, const Args&... args) {
+  if constexpr (clones)
+    cloned_loop(loop, args...);
+  else
+    plain_loop(loop, args...);
+}
 
 }  // namespace paddle

@@ -71,22 +71,36 @@ PS_INLINE T reduce_row(const T* x, int64_t n) {
   return result;
 }
 
+template <class Op>
+struct ReduceRows {
+  template <class T>
+  PS_INLINE void operator()(int64_t begin, int64_t end, int64_t n, const T* x, T* out) const {
+    for (int64_t r = begin; r < end; ++r) out[r] = reduce_row<Op>(x + r * n, n);
+  }
+};
 template <class Op, class T>
-PS_CLONES void reduce_rows(int64_t begin, int64_t end, int64_t n, const T* x, T* out) {
-  for (int64_t r = begin; r < end; ++r) out[r] = reduce_row<Op>(x + r * n, n);
+void reduce_rows(int64_t begin, int64_t end, int64_t n, const T* x, T* out) {
+  run_loop<worth_clones<T>>(ReduceRows<Op>{}, begin, end, n, x, out);
 }
 
 // out[j] over x[k, j] for j in [begin, end).
-template <class Op, class T>
-PS_CLONES void reduce_columns(int64_t begin, int64_t end, int64_t n, int64_t width, const T* x,
-                              T* out) {
-  const Op op;
-  for (int64_t j = begin; j < end; ++j) out[j] = Op::template identity<T>;
-  for (int64_t k = 0; k < n; ++k) {
-    const T* row = x + k * width;
-    PS_IVDEP
-    for (int64_t j = begin; j < end; ++j) out[j] = op(out[j], row[j]);
+template <class Op>
+struct ReduceColumns {
+  template <class T>
+  PS_INLINE void operator()(int64_t begin, int64_t end, int64_t n, int64_t width, const T* x,
+                            T* out) const {
+    const Op op;
+    for (int64_t j = begin; j < end; ++j) out[j] = Op::template identity<T>;
+    for (int64_t k = 0; k < n; ++k) {
+      const T* row = x + k * width;
+      PS_IVDEP
+      for (int64_t j = begin; j < end; ++j) out[j] = op(out[j], row[j]);
+    }
   }
+};
+template <class Op, class T>
+void reduce_columns(int64_t begin, int64_t end, int64_t n, int64_t width, const T* x, T* out) {
+  run_loop<worth_clones<T>>(ReduceColumns<Op>{}, begin, end, n, width, x, out);
 }
 
 // One long array: blocks of a fixed size, joined in order.

@@ -31,17 +31,19 @@ struct Fade {
 };
 
 // Rows [begin, end) of `rows`, each on its own place in the table.
-template <class F, class T, class... S>
-PS_CLONES void update_rows_range(int64_t begin, int64_t end, const Rows<T>& rows, const F& given,
-                                 T* p, S*... state) {
-  const F f = given;
-  for (int64_t i = begin; i < end; ++i) {
-    const int64_t at = rows.ids[i] * rows.width;
-    const T* g = rows.values + i * rows.width;
-    PS_IVDEP
-    for (int64_t j = 0; j < rows.width; ++j) f(p[at + j], g[j], state[at + j]...);
+struct UpdateRowsLoop {
+  template <class F, class T, class... S>
+  PS_INLINE void operator()(int64_t begin, int64_t end, const Rows<T>& rows, const F& given, T* p,
+                            S*... state) const {
+    const F f = given;
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t at = rows.ids[i] * rows.width;
+      const T* g = rows.values + i * rows.width;
+      PS_IVDEP
+      for (int64_t j = 0; j < rows.width; ++j) f(p[at + j], g[j], state[at + j]...);
+    }
   }
-}
+};
 
 }  // namespace detail
 
@@ -56,7 +58,7 @@ template <class F, class T, class... S>
 void update_rows(ThreadPool& pool, const Rows<T>& rows, const F& f, T* p, S*... state) {
   const int64_t grain = std::max<int64_t>(1, map_grain / std::max<int64_t>(1, rows.width));
   pool.parallel_for(rows.count, grain, [&](int64_t begin, int64_t end) {
-    detail::update_rows_range(begin, end, rows, f, p, state...);
+    run_loop<worth_clones<T>>(detail::UpdateRowsLoop{}, begin, end, rows, f, p, state...);
   });
 }
 
@@ -70,11 +72,11 @@ void update_all_rows(ThreadPool& pool, const Rows<T>& rows, const F& f, T* p, S*
     const int64_t* id = std::lower_bound(rows.ids, last, begin);
     for (int64_t row = begin; row < end;) {
       const int64_t present = id < last && *id < end ? *id : end;
-      paddle::detail::update_range(row * rows.width, present * rows.width, detail::Fade<F>{f}, p,
-                                   state...);
+      run_loop<worth_clones<T>>(paddle::detail::UpdateLoop{}, row * rows.width,
+                                present * rows.width, detail::Fade<F>{f}, p, state...);
       if (present < end) {
         const int64_t i = id++ - rows.ids;
-        detail::update_rows_range(i, i + 1, rows, f, p, state...);
+        run_loop<worth_clones<T>>(detail::UpdateRowsLoop{}, i, i + 1, rows, f, p, state...);
       }
       row = present + 1;
     }

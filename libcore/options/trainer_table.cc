@@ -94,6 +94,7 @@ OptionTable report_rows() {
       {"dot_period", integer, "1",
        "Print a dot after every so many batches where no progress line is shown; 0 prints none",
        group, between(0, most)},
+      {"show_layer_stat", flag, "false", "Print what each op costs at the end of job=time", group},
       {"show_curve", flag, "false", "Draw the cost of the passes at the end", group},
       {"test_period", integer, "0", "Test after every so many batches; 0 after each pass", group,
        between(0, most)},

@@ -77,7 +77,9 @@ struct Workload {
 
 class Runner {
  public:
-  Runner(Workload& w, int64_t batch) : executor_({.threads = 1}) {
+  Runner(Workload& w, int64_t batch)
+      : executor_(
+            {.threads = 1, .plan = {.profile = std::getenv("PADDLE_BENCH_PROFILE") != nullptr}}) {
     executor_.run(w.net.startup, scope_);
     for (const auto& [name, value] : w.values) scope_.var(name).tensor = value.clone();
     Names feeds;
@@ -132,6 +134,10 @@ void report(const char* workload, const std::string& config, Runner& runner, dou
       workload, config.c_str(), unit, rate[1], rate[0], rate[2], static_cast<long long>(steps),
       cpu / wall, check.c_str());
   std::fflush(stdout);
+  for (const OpCost& c : runner.plan().profile())
+    if (c.calls > 0)
+      std::fprintf(stderr, "%9.2f us  %s\n", 1e6 * c.seconds / static_cast<double>(c.calls),
+                   c.op.c_str());
 }
 
 // Losses of step 0 and step 19, to compare with the other programs.

@@ -57,6 +57,8 @@ class Commands(EndToEnd):
 
     def test_jobs_time_test_checkgrad(self):
         self.assertRegex(self.train("fit_a_line.json", "--job=time", "--time_batches=50").stdout, r"50 batches in .* samples/s")
+        out = self.train("fit_a_line.json", "--job=time", "--time_batches=50", "--show_layer_stat").stdout
+        self.assertRegex(out, r"us  fused_fc: ")
         self.train("fit_a_line.json", "--num_passes=2", "--save_dir=out")
         out = self.train("fit_a_line.json", "--job=test", "--save_dir=out", "--test_pass=0", "--num_passes=2").stdout
         self.assertRegex(out, r"^ Pass=0 samples=102 AvgCost=\S+ Eval: ")
