@@ -66,6 +66,29 @@ TEST_CASE("job file", "[trainer]") {
       CHECK_THAT(all, Contains("'shuffle' must be true or false, found the text 'yes'"));
     }
   }
+  SECTION("takes null for a key that is left out, and short forms of objects") {
+    const std::string source = R"({"inputs": {"name": "x", "shape": null}, "evaluators": null,
+      "layers": [{"type": "fc", "bias_attr": false, "param_attr": "w"},
+                 {"type": "fc", "param_attr": {"initializer": 0.5}}],
+      "cost": "c", "optimizer": {"type": "sgd"}, "data": {"format": "csv"}})";
+    const JobFile file = parse_job("job.json", source, "", options);
+    CHECK(file.job->inputs[0]->shape.empty());
+    CHECK(file.job->layers[0]->param_attr->name == "w");
+    CHECK(file.job->layers[1]->param_attr->initializer->value == 0.5f);
+    CHECK(file.tree.find("layers")->items[0].find("bias_attr")->text == "false");
+  }
+  SECTION("refuses numbers without room and lists for options, with their lines") {
+    const std::string source = R"({"save_dir": ["a"],
+      "inputs": {"name": "x", "lod_level": 3000000000}, "cost": null,
+      "layers": {"type": "fc", "seed": -2147483648, "size": 9223372036854775808},
+      "optimizer": {"type": "sgd", "learning_rate": 1e39}, "data": {"format": "csv"}})";
+    CHECK_THROWS_WITH(
+        parse_job("j", source, "", options),
+        Contains("5 mistakes") && Contains("j:1: save_dir must be one value, found a list") &&
+            Contains("j:2: 'lod_level': 3000000000 is too large") && Contains("lacks 'cost'") &&
+            Contains("j:3: 'size': 9223372036854775808 is too large") &&
+            Contains("j:4: 'learning_rate': 1e39 is too large"));
+  }
   SECTION("lacks nothing silently") {
     CHECK_THROWS_WITH(parse_job("j", "{}", "", options), Contains("lacks 'inputs'") &&
                                                              Contains("lacks 'data'") &&
