@@ -14,14 +14,14 @@ Executor::Executor(const ExecutorOptions& options) : options_(options), pool_(op
 Plan& Executor::plan(const Program& program, Scope& scope, const Names& feeds,
                      const Names& fetches) {
   const auto it = std::find_if(plans_.begin(), plans_.end(), [&](const Entry& e) {
-    return e.revision == program.revision() && e.scope == &scope && e.feeds == feeds &&
+    return e.revision == program.revision() && e.scope == scope.id() && e.feeds == feeds &&
            e.fetches == fetches;
   });
   if (it != plans_.end()) {
     plans_.splice(plans_.begin(), plans_, it);
   } else {
     plans_.push_front(
-        {program.revision(), &scope, feeds, fetches,
+        {program.revision(), scope.id(), feeds, fetches,
          std::make_unique<Plan>(program, 0, scope, feeds, fetches, pool_, options_.plan)});
     if (plans_.size() > max_plans) plans_.pop_back();
   }

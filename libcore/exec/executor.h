@@ -36,7 +36,7 @@ class Executor {
  private:
   struct Entry {
     uint64_t revision;
-    const Scope* scope;
+    uint64_t scope;
     Names feeds, fetches;
     std::unique_ptr<Plan> plan;
   };

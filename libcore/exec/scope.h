@@ -1,6 +1,8 @@
 // Where variables live between runs: parameters, optimizer state, counters.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -20,6 +22,13 @@ struct Variable {
 // Not thread safe; one scope belongs to one executor at a time.
 class Scope {
  public:
+  Scope() : id_(++last_id_) {}
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+
+  // No two scopes of a process have the same: an address may be used again, and plans are kept by
+  // this.
+  uint64_t id() const { return id_; }
   // The variable, created empty where there is none. References stay good for the scope's life.
   Variable& var(const std::string& name) { return vars_[name]; }
   Variable* find(std::string_view name) {
@@ -47,6 +56,8 @@ class Scope {
   }
 
  private:
+  static inline std::atomic<uint64_t> last_id_{0};
+  uint64_t id_;
   std::map<std::string, Variable, std::less<>> vars_;
 };
 

@@ -33,6 +33,24 @@ Op scaled_grad(const Op& forward, const std::string& name, float factor) {
           .attrs = {{"scale", factor}}};
 }
 
+void infer_shape_attr(Infer& i) {
+  const auto dims = i.attr<Longs>("shape");
+  i.out("Out", Shape(std::span<const int64_t>(dims)), dtype_attr(i.op().attrs, "dtype"));
+}
+
+void infer_shape_like_batch(Infer& i) {
+  const auto dims = i.attr<Longs>("shape");
+  Shape shape{std::span<const int64_t>(dims)};
+  const auto from = i.attr<int32_t>("input_dim_idx"), to = i.attr<int32_t>("output_dim_idx");
+  const Shape& input = i.shape("Input");
+  i.check(from >= 0 && from < input.rank(), "input_dim_idx ", from, " is outside of ",
+          i.tell("Input"));
+  i.check(to >= 0 && to < shape.rank(), "output_dim_idx ", to, " is outside of the shape ", shape,
+          " that takes a length of ", i.tell("Input"));
+  shape[to] = input[from];
+  i.out("Out", shape, dtype_attr(i.op().attrs, "dtype"));
+}
+
 DType dtype_attr(const Attrs& attrs, std::string_view name) {
   const auto number = attrs.get<int32_t>(name);
   const auto t = static_cast<DType>(number);

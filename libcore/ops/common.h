@@ -34,6 +34,11 @@ decltype(auto) with_number(DType t, const F& f) {
   return with_float(t, f);
 }
 
+// Out has the shape of the attribute "shape" and the type of "dtype".
+void infer_shape_attr(Infer& i);
+// The same, with dimension "output_dim_idx" as long as dimension "input_dim_idx" of Input.
+void infer_shape_like_batch(Infer& i);
+
 // The element type named by an attribute of an op ("dtype", "out_dtype").
 DType dtype_attr(const Attrs& attrs, std::string_view name);
 

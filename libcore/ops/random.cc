@@ -1,4 +1,4 @@
-// Random values beyond fill.cc's: the truncated normal distribution, and shapes taken from a batch.
+// Random values: uniform, normal and truncated normal, in a given shape or in that of a batch.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,25 +9,6 @@
 
 namespace paddle {
 namespace {
-
-Shape shape_attr(const Infer& i) {
-  const auto dims = i.attr<Longs>("shape");
-  return Shape(std::span<const int64_t>(dims));
-}
-
-void infer_random(Infer& i) { i.out("Out", shape_attr(i), dtype_attr(i.op().attrs, "dtype")); }
-
-void infer_like_batch(Infer& i) {
-  Shape shape = shape_attr(i);
-  const auto from = i.attr<int32_t>("input_dim_idx"), to = i.attr<int32_t>("output_dim_idx");
-  const Shape& input = i.shape("Input");
-  i.check(from >= 0 && from < input.rank(), "input_dim_idx ", from, " is outside of ",
-          i.tell("Input"));
-  i.check(to >= 0 && to < shape.rank(), "output_dim_idx ", to, " is outside of the shape ", shape,
-          " that takes a length of ", i.tell("Input"));
-  shape[to] = input[from];
-  i.out("Out", shape, dtype_attr(i.op().attrs, "dtype"));
-}
 
 // Fluid's rule: the op's own seed, else the program's, else a new one each time.
 uint32_t seed_of(const Bind& b) {
@@ -71,6 +52,7 @@ Kernel bind_truncated(const Bind& b) {
   });
 }
 
+// The engine and the distributions are Fluid's own, drawn one after the other.
 template <class Distribution, class T>
 Kernel draw(Arg out, uint32_t seed, T a, T b) {
   return [=](const Run& r) {
@@ -112,24 +94,36 @@ std::vector<OpDef> random_ops() {
   const Attrs uniform{
       {"shape", Longs{}}, {"min", -1.0f}, {"max", 1.0f}, {"seed", 0}, {"dtype", f32}};
   return {
+      {.type = "uniform_random",
+       .in = {},
+       .out = {{"Out"}},
+       .attrs = uniform,
+       .infer = infer_shape_attr,
+       .bind = bind_uniform},
+      {.type = "gaussian_random",
+       .in = {},
+       .out = {{"Out"}},
+       .attrs = normal,
+       .infer = infer_shape_attr,
+       .bind = bind_gaussian},
       {.type = "truncated_gaussian_random",
        .in = {},
        .out = {{"Out"}},
        .attrs = normal,
-       .infer = infer_random,
+       .infer = infer_shape_attr,
        .bind = bind_truncated},
       {.type = "uniform_random_batch_size_like",
        .in = {{"Input"}},
        .out = {{"Out"}},
        .attrs = with_batch(uniform),
-       .infer = infer_like_batch,
+       .infer = infer_shape_like_batch,
        .bind = bind_uniform,
        .shape_only = {"Input"}},
       {.type = "gaussian_random_batch_size_like",
        .in = {{"Input"}},
        .out = {{"Out"}},
        .attrs = with_batch(normal),
-       .infer = infer_like_batch,
+       .infer = infer_shape_like_batch,
        .bind = bind_gaussian,
        .shape_only = {"Input"}},
   };

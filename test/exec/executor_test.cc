@@ -32,6 +32,18 @@ TEST_CASE("executor", "[exec]") {
     const auto out = executor.run(t.net.main, scope, t.feeds, {t.loss, "twice"});
     CHECK(values_of(out[1])[0] == Approx(2 * values_of(out[0])[0]));
   }
+  SECTION("a plan of a scope that is gone is not taken for another's at the same address") {
+    std::vector<double> seen;
+    Program p;
+    p.global().create({.name = "w", .shape = {1}, .persistable = true});
+    p.global().append({.type = "scale", .in = {{"X", {"w"}}}, .out = {{"Out", {"y"}}}});
+    for (const float value : {1.0f, 2.0f}) {
+      Scope own;
+      own.var("w").tensor = Tensor::of<float>({1}, {value});
+      seen.push_back(values_of(executor.run(p, own, {}, {"y"})[0])[0]);
+    }
+    CHECK(seen == std::vector<double>{1, 2});
+  }
   SECTION("the same seed gives the same bits, on any number of threads") {
     std::vector<std::vector<double>> seen;
     for (const int threads : {1, 1, 3}) {
