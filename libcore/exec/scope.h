@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tensor/tensor.h"
@@ -23,8 +24,9 @@ struct Variable {
 class Scope {
  public:
   Scope() : id_(++last_id_) {}
-  Scope(const Scope&) = delete;
-  Scope& operator=(const Scope&) = delete;
+  Scope(Scope&& other) noexcept
+      : id_(std::exchange(other.id_, ++last_id_)), vars_(std::move(other.vars_)) {}
+  Scope& operator=(Scope&&) = delete;
 
   // No two scopes of a process have the same: an address may be used again, and plans are kept by
   // this.
