@@ -88,8 +88,8 @@ PS_INLINE PS_HD float log(float x) {
   const bool tiny = x < 0x1p-126f;
   const float scaled = tiny ? x * 0x1p24f : x;
   // x = 2^e m with m in [sqrt 1/2, sqrt 2): subtracting sqrt 1/2's bits moves the exponent's border
-  // there.
-  const int32_t bits = std::bit_cast<int32_t>(scaled) - 0x3f3504f3;
+  // there. Without sign, as the bits of a negative number would overflow.
+  const auto bits = static_cast<int32_t>(std::bit_cast<uint32_t>(scaled) - 0x3f3504f3u);
   const float e = static_cast<float>((bits >> 23) - (tiny ? 24 : 0));
   const float f = std::bit_cast<float>((bits & 0x007fffff) + 0x3f3504f3) - 1.0f;
   // log(1 + f) = f - f^2/2 + f^3 P(f); P is a weighted minimax fit, within 1e-9 of log.
