@@ -198,7 +198,7 @@ void Plan::run(uint64_t step) {
 
 void Plan::run_step(const Step& s, uint64_t number) {
   try {
-    s.kernel(Run(s.args.data(), pool_, scratch_, s.seed, number));
+    s.kernel(Run(s.args.data(), pool_, scratch_, s.seed, number, options_.remote));
   } catch (Error& e) {
     throw e.within("running ", op_text(s.op));
   }

@@ -21,6 +21,7 @@ struct PlanOptions {
   bool fuse = true;
   bool check_nan_inf = false;  // after every op; names the op and the variable
   bool profile = false;        // measures every op; see Plan::profile()
+  Remote* remote = nullptr;    // what send and recv ops talk to; outlives the plan
 };
 
 // What one op of a plan cost so far.

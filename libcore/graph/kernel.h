@@ -54,19 +54,33 @@ class Scratch {
   Tensor memory_;
 };
 
+// Where gradients go and parameters come from when they are kept by pservers. `param` is an index
+// into Cut::params. Both may throw Error(peer).
+class Remote {
+ public:
+  virtual ~Remote() = default;
+  // The gradient of this step is complete. Its memory stays as it is until the pull of the same
+  // parameter in the next step has returned.
+  virtual void push(int32_t param, const View& grad, uint64_t step) = 0;
+  // Returns when `value` holds the version that `step` computes with.
+  virtual void pull(int32_t param, const View& value, uint64_t step) = 0;
+};
+
 // One call of a kernel.
 class Run {
  public:
-  Run(View* const* args, ThreadPool& pool, Scratch& scratch, uint64_t seed, uint64_t step)
-      : pool(pool), scratch(scratch), seed(seed), step(step), args_(args) {}
+  Run(View* const* args, ThreadPool& pool, Scratch& scratch, uint64_t seed, uint64_t step,
+      Remote* remote = nullptr)
+      : pool(pool), scratch(scratch), seed(seed), step(step), remote(remote), args_(args) {}
 
   View& operator[](Arg a) const { return *args_[a.first]; }
   View& at(Arg a, int i) const { return *args_[a.first + i]; }
 
   ThreadPool& pool;
   Scratch& scratch;
-  uint64_t seed;  // of the program and this op
-  uint64_t step;  // of training: the same step draws the same random numbers, also after a restart
+  uint64_t seed;   // of the program and this op
+  uint64_t step;   // of training: the same step draws the same random numbers, also after a restart
+  Remote* remote;  // null where the plan runs without pservers
 
  private:
   View* const* args_;

@@ -1,0 +1,3 @@
+#include "wire/asio.h"
+
+#include <boost/asio/impl/src.hpp>

@@ -1,0 +1,17 @@
+// The one way to Asio: its parts that we use, compiled once (asio.cc).
+#pragma once
+
+#define BOOST_ASIO_SEPARATE_COMPILATION
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+namespace paddle {
+namespace asio = boost::asio;
+using asio::ip::tcp;
+}  // namespace paddle

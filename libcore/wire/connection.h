@@ -1,0 +1,141 @@
+// One TCP connection that carries frames both ways. It lives on the thread that runs its
+// io_context; nothing here may be called from another one.
+//
+// Reading: many small frames are parsed from one system call; bulk bytes go straight to the memory
+// that the handler names. Writing: heads and small bulk are gathered, large bulk is sent from where
+// it lies; flush() hands all of it to the kernel in one call.
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "wire/asio.h"
+#include "wire/frame.h"
+
+namespace paddle::wire {
+
+using Bytes = std::span<const std::byte>;
+using Clock = std::chrono::steady_clock;
+
+class Connection;
+
+// What a connection's owner does with what arrives. What these throw as Error ends the connection
+// with that sentence.
+class Handler {
+ public:
+  virtual ~Handler() = default;
+  // The head of a frame with `bulk` > 0 bytes behind it: where these shall land, exactly as many.
+  // An empty span lets them pass unread.
+  virtual std::span<std::byte> land(Connection& from, const fbs::Message& head, uint64_t bulk) = 0;
+  // A whole frame; the bulk is where land() said. `head` is gone when this returns.
+  virtual void handle(Connection& from, const fbs::Message& head, uint64_t bulk) = 0;
+  // Everything that has arrived so far was handled: a good time to flush().
+  virtual void arrived(Connection& from) { static_cast<void>(from); }
+  // The connection ended by the other side, an error or close(); called once, and last.
+  virtual void closed(Connection& from, const std::string& why) = 0;
+};
+
+// How long the bulk of a message keeps its place and content.
+enum class Bulk {
+  stays,    // until it is sent: the connection refers to it
+  changes,  // what the kernel does not take at once is copied
+};
+
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  // Takes a connected socket and starts reading. The handler outlives the connection. `greeting`:
+  // the first head is held to max_greeting (for who accepts connections from anyone).
+  static std::shared_ptr<Connection> start(tcp::socket socket, Handler& handler, bool greeting);
+  ~Connection();
+
+  // A builder for the next message, emptied. Finish with send().
+  flatbuffers::FlatBufferBuilder& builder() {
+    builder_.Clear();
+    return builder_;
+  }
+  // Queues one message. Small ones leave with the next flush() or when enough are gathered; large
+  // ones at once, as far as the kernel takes them.
+  template <class Table>
+  void send(uint64_t id, flatbuffers::Offset<Table> body, Bytes bulk = {},
+            Bulk lifetime = Bulk::stays) {
+    send_body(id, fbs::BodyTraits<Table>::enum_value, body.Union(), bulk, lifetime);
+  }
+  void flush();
+  // Ends the connection; what was not sent is lost.
+  void close(const std::string& why);
+
+  bool open() const { return open_; }
+  const std::string& peer() const { return peer_; }  // "127.0.0.1:40312"
+  size_t queued() const { return queued_; }          // bytes that were not handed to the kernel yet
+  uint64_t bytes_in() const { return bytes_in_; }
+  uint64_t bytes_out() const { return bytes_out_; }
+  Clock::time_point since() const { return since_; }            // of the connection
+  Clock::time_point last_heard() const { return last_heard_; }  // when bytes came in
+  bool within_frame() const { return state_ != State::header || read_end_ > read_begin_; }
+
+ private:
+  enum class State { header, head, bulk };
+  struct Piece {                         // of the queue, in order
+    size_t begin = 0, size = 0;          // in gathered_, where `outside` is null
+    const std::byte* outside = nullptr;  // large bulk, or `kept`
+    std::vector<std::byte> kept;
+  };
+
+  Connection(tcp::socket socket, Handler& handler, bool greeting);
+  void send_body(uint64_t id, fbs::Body type, flatbuffers::Offset<void> body, Bytes bulk,
+                 Bulk lifetime);
+  std::byte* gather(size_t size);
+  void await_read();
+  void await_write();
+  void read_some();
+  void parse();
+  bool parse_step();
+  void begin_bulk();
+  void finish_frame();
+  void write_some();
+  void drop_sent(size_t bytes);
+  void fail(const std::string& why);
+
+  tcp::socket socket_;
+  Handler& handler_;
+  std::string peer_;
+  flatbuffers::FlatBufferBuilder builder_;
+  bool open_ = true, greeting_, reading_ = false, writing_ = false, parsing_ = false;
+
+  std::vector<uint64_t> read_room_;  // 8-byte aligned
+  size_t read_begin_ = 0, read_end_ = 0;
+  State state_ = State::header;
+  FrameHeader header_;
+  std::vector<uint64_t> head_room_;  // the head while its bulk comes in
+  std::span<std::byte> landing_;
+  uint64_t bulk_left_ = 0;
+  bool discards_ = false;
+
+  std::deque<Piece> pieces_;
+  std::vector<std::byte> gathered_;  // heads and small bulk of pieces_
+  size_t queued_ = 0;
+  uint64_t bytes_in_ = 0, bytes_out_ = 0;
+  Clock::time_point since_ = Clock::now(), last_heard_ = since_;
+};
+
+// "host:port"; throws Error(config) naming `what` where it is none, or where the port is missing.
+struct Endpoint {
+  std::string host;
+  uint16_t port = 0;
+  std::string text() const { return host + ":" + std::to_string(port); }
+  bool operator==(const Endpoint&) const = default;
+};
+Endpoint parse_endpoint(const std::string& text, const std::string& what);
+
+// Resolves anew and connects; throws Error(peer) with the endpoint and the reason after `seconds`.
+asio::awaitable<tcp::socket> connect(Endpoint to, double seconds);
+
+// Options of every socket, both ends: no delay, quick notice of a dead peer, and on loopback a
+// congestion control that does not pace.
+void tune(tcp::socket& socket);
+
+}  // namespace paddle::wire

@@ -1,0 +1,31 @@
+// A listening port.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "wire/asio.h"
+
+namespace paddle::wire {
+
+class Listener {
+ public:
+  // Binds and listens; port 0 lets the kernel choose. Throws Error(config) with a remedy where that
+  // is not possible: the port is taken (and by whom, where /proc tells), not allowed, or the
+  // address is not of this machine. `host` "" is every address.
+  Listener(asio::io_context& io, const std::string& host, uint16_t port);
+
+  uint16_t port() const { return port_; }
+  // Hands every connection to `on_socket` from the thread that runs the io_context, until stop().
+  // Out of descriptors it pauses and says so once, instead of spinning.
+  void accept(std::function<void(tcp::socket)> on_socket);
+  void stop();
+
+ private:
+  asio::awaitable<void> loop(std::function<void(tcp::socket)> on_socket);
+
+  tcp::acceptor acceptor_;
+  uint16_t port_ = 0;
+};
+
+}  // namespace paddle::wire
