@@ -42,14 +42,15 @@ struct Finite {
 }  // namespace
 
 template <class T>
-void merge(std::span<const T* const> parts, int64_t n, T factor, T* out) {
+void merge(std::span<const void* const> arrays, int64_t first, int64_t n, T factor, T* out) {
   constexpr bool clones = worth_clones<T>;
-  const T* sum = parts[0];
-  for (size_t k = 1; k + 1 < parts.size(); ++k) {
-    run_loop<clones>(SumTwo{}, n, sum, parts[k], out);
+  const auto part = [&](size_t k) { return static_cast<const T*>(arrays[k]) + first; };
+  const T* sum = part(0);
+  for (size_t k = 1; k + 1 < arrays.size(); ++k) {
+    run_loop<clones>(SumTwo{}, n, sum, part(k), out);
     sum = out;
   }
-  run_loop<clones>(SumTwoScaled{}, n, sum, parts.back(), factor, out);
+  run_loop<clones>(SumTwoScaled{}, n, sum, part(arrays.size() - 1), factor, out);
 }
 
 template <class T>
@@ -68,8 +69,8 @@ bool all_finite(const T* values, int64_t n) {
   return true;
 }
 
-template void merge(std::span<const float* const>, int64_t, float, float*);
-template void merge(std::span<const double* const>, int64_t, double, double*);
+template void merge(std::span<const void* const>, int64_t, int64_t, float, float*);
+template void merge(std::span<const void* const>, int64_t, int64_t, double, double*);
 template void add(const float*, int64_t, float*);
 template void add(const double*, int64_t, double*);
 template bool all_finite(const float*, int64_t);

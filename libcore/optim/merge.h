@@ -7,10 +7,11 @@
 
 namespace paddle::optim {
 
-// out[i] = ((parts[0][i] + parts[1][i]) + …) * factor, in this order for every element, as the ops
-// `sum` and `scale` compute it. At least two parts; `out` is none of them.
+// out[i] = ((a[i] + b[i]) + …) * factor, in this order for every element, as the ops `sum` and
+// `scale` compute it. a, b, … are n elements of T from `first` on in each of the arrays, which are
+// two or more; `out` is none of them.
 template <class T>
-void merge(std::span<const T* const> parts, int64_t n, T factor, T* out);
+void merge(std::span<const void* const> arrays, int64_t first, int64_t n, T factor, T* out);
 
 // value[i] += delta[i]
 template <class T>
