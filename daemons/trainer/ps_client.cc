@@ -25,9 +25,8 @@ PsClient::PsClient(const Cut& cut, Scope& scope, const PsOptions& options,
   if (options_.spin_microseconds < 0)
     options_.spin_microseconds = std::thread::hardware_concurrency() > 4 ? 50 : 0;
   for (size_t i = 0; i < options_.shards.size(); ++i)
-    links_.push_back(
-        std::make_unique<ShardLink>(io_, static_cast<LinkOwner&>(*this), options_.shards[i],
-                                    static_cast<uint32_t>(i)));
+    links_.push_back(std::make_unique<ShardLink>(io_, static_cast<LinkOwner&>(*this),
+                                                 options_.shards[i], static_cast<uint32_t>(i)));
   param_lines_.resize(cut.params.size());
   for (size_t i = 0; i < cut.slices.size(); ++i) {
     const SliceSpec& s = cut.slices[i];

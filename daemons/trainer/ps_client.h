@@ -52,6 +52,7 @@ class PsClient : public Remote, private LinkOwner {
   Rewind join(uint64_t first_step);
   // The id that the shards know this trainer by.
   uint32_t trainer() const { return options_.hello.trainer; }
+  uint32_t trainers() const { return options_.hello.trainers; }
 
   // Around each run of the trainer half. Any of these may throw Rewind.
   void begin_step(uint64_t step, const Place& begin, const Place& end);
@@ -103,6 +104,7 @@ class PsClient : public Remote, private LinkOwner {
   template <class Body>
   void guarded(const Body& body);
 
+  void locate();
   void greet_all();
   void wait_for_greetings();
   Rewind join_once(uint64_t first_step);

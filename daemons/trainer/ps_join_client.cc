@@ -19,10 +19,6 @@ struct Origin {
   Tensor tensor;     // shares the scope's memory
 };
 
-const Tensor& scope_tensor(const Scope& scope, const std::string& name) {
-  return scope.tensor(name);
-}
-
 // Every variable that the shard keeps, with its memory here. A variable of a slice's shape is that
 // slice's rows of the whole one.
 std::vector<Origin> origins(const Cut& cut, size_t shard, const Scope& scope) {
@@ -41,7 +37,7 @@ std::vector<Origin> origins(const Cut& cut, size_t shard, const Scope& scope) {
     const std::string source = is_slice ? found->second->param : var->name;
     if (!var->persistable || scope.find(source) == nullptr || scope.find(source)->tensor.empty())
       continue;
-    const Tensor& whole = scope_tensor(scope, source);
+    const Tensor& whole = scope.tensor(source);
     if (whole.shape() == var->shape) {
       out.push_back({var->name, whole});
       continue;
@@ -149,14 +145,19 @@ void PsClient::wait_for_greetings() {
   }
 }
 
-Rewind PsClient::join(uint64_t first_step) {
-  first_step_ = first_step;
+// Where slices land: first values may come into new memory.
+void PsClient::locate() {
   for (const SliceSpec& s : cut_.slices) {
-    const Tensor& t = scope_tensor(scope_, s.param);
+    const Tensor& t = scope_.tensor(s.param);
     lines_[static_cast<size_t>(&s - cut_.slices.data())].value =
         static_cast<std::byte*>(t.raw()) +
         static_cast<size_t>(s.first_element()) * size_of(s.dtype);
   }
+}
+
+Rewind PsClient::join(uint64_t first_step) {
+  first_step_ = first_step;
+  locate();
   init_ = initial_digest();
   if (!heartbeat_) {
     RandomStream random(static_cast<uint64_t>(wire::Clock::now().time_since_epoch().count()),
@@ -242,6 +243,7 @@ void PsClient::enter(const JoinDecision& d) {
 void PsClient::configure(const JoinDecision& d) {
   if (d.reset) {
     first_values_();
+    locate();
     log_warn(text("all go back to step ", d.step,
                   ": start pservers with --snapshot_dir to go back less after a crash"));
   }
