@@ -38,6 +38,11 @@ std::string whole(const Op& op, const Names& parts,
 
 bool is_barrier(const Op& op) { return op.type == "send_barrier" || op.type == "fetch_barrier"; }
 
+// A user may split and concat too; the ops of the cut carry its role.
+bool is_of_cut(const Op& op, std::string_view type) {
+  return op.type == type && op.role() == role::dist;
+}
+
 }  // namespace
 
 Names RemoteOps::pushed() const {
@@ -47,15 +52,12 @@ Names RemoteOps::pushed() const {
 }
 
 RemoteOps take_remote_ops(std::vector<Op>& ops, const Block& block) {
-  std::map<std::string, std::string> split_from, received, joined_to;
+  std::map<std::string, std::string> split_from, joined_to;
   for (const Op& op : ops) {
-    if (op.type == "split_byref")
+    if (is_of_cut(op, "split_byref"))
       for (const std::string& part : op.out["Out"]) split_from[part] = op.in["X"][0];
-    if (op.type == "recv")
-      for (const std::string& part : op.out["Out"]) received[part] = part;
-    if (op.type == "concat" && op.role() == role::dist)
-      for (const std::string& part : op.in["X"])
-        if (received.count(part)) joined_to[part] = op.out["Out"][0];
+    if (is_of_cut(op, "concat"))
+      for (const std::string& part : op.in["X"]) joined_to[part] = op.out["Out"][0];
   }
   RemoteOps remote;
   std::vector<Op> left;
@@ -67,9 +69,7 @@ RemoteOps take_remote_ops(std::vector<Op>& ops, const Block& block) {
       remote.pushes.push_back({grad, param_of(op)});
     } else if (op.type == "recv") {
       remote.pulls.push_back({whole(op, op.out["Out"], joined_to), param_of(op)});
-    } else if (!is_barrier(op) && op.type != "split_byref" &&
-               !(op.type == "concat" && op.role() == role::dist &&
-                 joined_to.count(op.in["X"][0]))) {
+    } else if (!is_barrier(op) && !is_of_cut(op, "split_byref") && !is_of_cut(op, "concat")) {
       left.push_back(std::move(op));
     }
   }

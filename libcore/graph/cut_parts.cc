@@ -168,6 +168,17 @@ std::string why_whole(const Block& block, const Program& startup, const Update& 
   return "";
 }
 
+// An op on sparse gradients must mean the same on dense ones.
+void check_works_dense(const Op& op) {
+  const bool lazy = op.attrs.get<bool>("lazy_mode", false);
+  const bool only_sparse =
+      op.type == "merge_selected_rows" || op.type == "get_tensor_from_selected_rows";
+  require(!lazy && !only_sparse, config, "the op ", op.type, lazy ? " with lazy_mode" : "",
+          " of the update works on sparse gradients, which pservers do not take: set is_sparse: "
+          "false in the embedding",
+          lazy ? ", or lazy_mode: false in the optimizer" : "", " (", op_text(op), ")");
+}
+
 void check_param(const Block& block, const Update& u) {
   const Var& param = block.var(u.names.param);
   require(param.shape.known(), config, "the shape ", param.shape, " of the parameter '",
@@ -194,29 +205,21 @@ bool is_sliceable_init(const Op& op) {
 
 Names make_gradients_dense(Program& main) {
   Block& block = main.global();
+  std::set<std::string> sparse;
+  for (const auto& v : block.vars())
+    if (v->kind == VarKind::selected_rows) sparse.insert(v->name);
+  const auto has_sparse = [&](const Names& names) {
+    return std::any_of(names.begin(), names.end(),
+                       [&](const std::string& n) { return sparse.count(n) > 0; });
+  };
   Names tables;
-  const auto is_rows = [&](const std::string& name) {
-    const Var* v = block.find(name);
-    return v != nullptr && v->kind == VarKind::selected_rows;
-  };
-  const auto has_rows = [&](const Names& names) {
-    return std::any_of(names.begin(), names.end(), is_rows);
-  };
   for (const auto& op : block.ops()) {
-    const bool sparse_in = has_rows(op->in.all());
-    if (!sparse_in && !has_rows(op->out.all())) continue;
+    if (!has_sparse(op->in.all()) && !has_sparse(op->out.all())) continue;
+    check_works_dense(*op);
     if (op->attrs.get<bool>("is_sparse", false) && op->in.has("W")) {
       if (!contains(tables, op->in["W"][0])) tables.push_back(op->in["W"][0]);
       op->attrs.set("is_sparse", false);
     }
-    const bool only_sparse =
-        op->type == "merge_selected_rows" || op->type == "get_tensor_from_selected_rows";
-    require(!only_sparse && !op->attrs.get<bool>("lazy_mode", false), config, "the op ", op->type,
-            op->type == "adam" ? " with lazy_mode" : "",
-            " of the update works on sparse gradients, which pservers do not take: set is_sparse: "
-            "false in the embedding",
-            op->type == "adam" ? ", or lazy_mode: false in the optimizer" : "", " (", op_text(*op),
-            ")");
     infer_op(*op, block);
   }
   for (const auto& op : block.ops())  // the forward op says the same as its gradient

@@ -1,29 +1,28 @@
 // What crosses the cut. Ops of Fluid's names stand in the two halves of a program and are never run
 // as they are: a plan turns send and recv into `push` and `pull`, and a pserver reads
 // listen_and_serv.
+#include <numeric>
+
 #include "ops/common.h"
 
 namespace paddle {
 namespace {
 
-// Rows of X, one part per section.
-template <class Sections>
-void infer_split_rows(Infer& i, std::string_view attr) {
-  const auto sections = i.attr<Sections>(attr);
-  i.check(sections.size() == static_cast<size_t>(i.count_out("Out")), attr, " has ",
+// Ranges of the rows of X, one part per section; split_byref does it for dense tensors.
+void infer_split_rows(Infer& i) {
+  i.check(i.in("X").kind == VarKind::selected_rows, i.tell("X"),
+          " must hold selected rows, found a dense tensor");
+  const auto sections = i.attr<Longs>("height_sections");
+  i.check(sections.size() == static_cast<size_t>(i.count_out("Out")), "height_sections has ",
           sections.size(), " parts, but there are ", i.count_out("Out"), " outputs");
-  i.check(i.shape("X").rank() >= 1, i.tell("X"), " has no rows to divide");
-  int64_t rows = 0;
-  for (const auto n : sections) rows += n;
-  const bool sparse = i.in("X").kind == VarKind::selected_rows;
-  const int64_t height = sparse ? i.in("X").height : i.shape("X")[0];
-  i.check(height < 0 || rows == height, "the parts have ", rows, " rows together, but ",
-          i.tell("X"), " has ", height);
+  const int64_t rows = std::accumulate(sections.begin(), sections.end(), int64_t{0});
+  const int64_t height = i.in("X").height;
+  i.check(rows == height, "the parts have ", rows, " rows together, but X (", i.op().in["X"][0],
+          ") has ", height);
   for (int k = 0; k < i.count_out("Out"); ++k) {
     Meta& part = i.out_meta("Out", k);
     part = i.in("X");
-    const auto length = static_cast<int64_t>(sections[static_cast<size_t>(k)]);
-    (sparse ? part.height : part.shape[0]) = length;
+    part.height = sections[static_cast<size_t>(k)];
   }
 }
 
@@ -72,16 +71,11 @@ std::vector<OpDef> remote_ops() {
            {{"epmap", Strings{}}, {"recv_varnames", Strings{}}, {"trainer_id", 0}, {"param", -1}}},
       {.type = "send_barrier", .in = {{"X", list}}, .out = {{"Out", list}}, .attrs = barrier},
       {.type = "fetch_barrier", .in = {{"X", list}}, .out = {{"Out", list}}, .attrs = barrier},
-      {.type = "split_byref",
-       .in = {{"X"}},
-       .out = {{"Out", SlotDef::many}},
-       .attrs = {{"sections", Ints{}}, {"num", 0}, {"axis", 0}},
-       .infer = [](Infer& i) { infer_split_rows<Ints>(i, "sections"); }},
       {.type = "split_selected_rows",
        .in = {{"X"}},
        .out = {{"Out", SlotDef::many}},
        .attrs = {{"height_sections", Longs{}}},
-       .infer = [](Infer& i) { infer_split_rows<Longs>(i, "height_sections"); }},
+       .infer = infer_split_rows},
       {.type = "listen_and_serv",
        .in = {{"X", list}},
        .out = {},

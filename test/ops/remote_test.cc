@@ -40,11 +40,11 @@ Program pull_double_push() {
   return p;
 }
 
-Op split(const std::string& type, const Attr& sections) {
-  return {.type = type,
+Op split(const Longs& sections) {
+  return {.type = "split_selected_rows",
           .in = {{"X", {"g"}}},
           .out = {{"Out", {"a", "b"}}},
-          .attrs = {{type == "split_byref" ? "sections" : "height_sections", sections}}};
+          .attrs = {{"height_sections", sections}}};
 }
 
 }  // namespace
@@ -100,27 +100,24 @@ TEST_CASE("push and pull", "[ops]") {
   }
 }
 
-TEST_CASE("split_byref and split_selected_rows", "[ops]") {
+TEST_CASE("split_selected_rows", "[ops]") {
   Program p;
   Block& b = p.global();
-  b.create({.name = "g", .shape = {5, 3}});
+  b.create({.name = "g", .kind = VarKind::selected_rows, .shape = {5, 3}});
 
-  SECTION("give each part its rows") {
-    b.append(split("split_byref", Ints{3, 2}));
-    CHECK(b.var("a").shape == Shape{3, 3});
-    CHECK(b.var("b").shape == Shape{2, 3});
-  }
-  SECTION("of selected rows the part keeps the kind") {
-    b.var("g").kind = VarKind::selected_rows;
-    b.append(split("split_selected_rows", Longs{1, 4}));
-    CHECK(b.var("b").kind == VarKind::selected_rows);
+  SECTION("gives each part its range of rows") {
+    b.append(split({1, 4}));
+    CHECK(b.var("a").kind == VarKind::selected_rows);
+    CHECK(b.var("a").shape == Shape{1, 3});
     CHECK(b.var("b").shape == Shape{4, 3});
   }
   SECTION("the parts must be the whole, and as many as there are outputs") {
-    CHECK_THROWS_WITH(b.append(split("split_byref", Ints{3, 3})),
-                      Contains("6 rows") && Contains("has 5"));
-    CHECK_THROWS_WITH(b.append(split("split_byref", Ints{5})),
-                      Contains("1 parts") && Contains("2 outputs"));
+    CHECK_THROWS_WITH(b.append(split({3, 3})), Contains("6 rows") && Contains("has 5"));
+    CHECK_THROWS_WITH(b.append(split({5})), Contains("has 1") && Contains("2 outputs"));
+  }
+  SECTION("a dense tensor is refused") {
+    b.var("g").kind = VarKind::lod_tensor;
+    CHECK_THROWS_WITH(b.append(split({1, 4})), Contains("must hold selected rows"));
   }
 }
 
