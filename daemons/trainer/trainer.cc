@@ -10,6 +10,7 @@
 #include "base/suggest.h"
 #include "graph/dot.h"
 #include "graph/text.h"
+#include "options/cluster.h"
 #include "options/environment.h"
 #include "options/program.h"
 #include "options/tables.h"
@@ -54,6 +55,7 @@ int trainer_main(std::span<const std::string> arguments) {
   if (answer_help(options, usage_line, std::cout)) return 0;
   const std::string config = config_of(options);
   JobFile file = read_job(config, options.text("config_args"), options);
+  settle_local(options);
   if (answer_print_config(options, std::cout)) return 0;
   begin_log(options, "paddle_trainer", arguments);
   choose_seed(options);

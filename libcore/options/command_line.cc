@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/suggest.h"
+#include "options/tables.h"
 
 namespace paddle {
 namespace {
@@ -98,10 +99,13 @@ class Reader {
       if (option != nullptr && option->type == OptionType::flag)
         return give(*option, "false", word, where);
     }
-    std::string guess = nearest(flag.name, known_);
-    complain(
-        "unknown flag --" + flag.name + where +
-        (guess.empty() ? "; --help lists those there are" : " (did you mean --" + guess + "?)"));
+    const std::string guess = nearest(flag.name, known_), owner = program_with(flag.name);
+    std::string hint = "; --help lists those there are";
+    if (!owner.empty())
+      hint = ": it is one of " + owner;
+    else if (!guess.empty())
+      hint = " (did you mean --" + guess + "?)";
+    complain("unknown flag --" + flag.name + where + hint);
   }
 
   void give(const Option& option, const std::string& value, const std::string& word,

@@ -2,10 +2,36 @@
 
 namespace paddle {
 
+OptionTable answer_rows() {
+  using enum OptionType;
+  const std::string general = "General";
+  return {
+      {.name = "print_config",
+       .type = flag,
+       .default_value = "false",
+       .help = "Print every option with its value and where that came from, and end",
+       .group = general,
+       .in_job_file = false},
+      {.name = "help",
+       .type = flag,
+       .default_value = "false",
+       .help = "Print this table and end",
+       .group = general,
+       .aliases = {"h", "helpfull"},
+       .in_job_file = false},
+      {.name = "version",
+       .type = flag,
+       .default_value = "false",
+       .help = "Print the version and how it was compiled, and end",
+       .group = general,
+       .in_job_file = false},
+  };
+}
+
 OptionTable common_options() {
   using enum OptionType;
-  const std::string log = "Log", general = "General";
-  return {
+  const std::string log = "Log";
+  OptionTable rows = {
       {"workspace", text, ".",
        "Directory under which log/ and relative output directories are made", log},
       {.name = "log_dir",
@@ -33,26 +59,10 @@ OptionTable common_options() {
        .group = log,
        .check = between(0, 100),
        .environment = {"GLOG_v"}},
-      {.name = "print_config",
-       .type = flag,
-       .default_value = "false",
-       .help = "Print every option with its value and where that came from, and end",
-       .group = general,
-       .in_job_file = false},
-      {.name = "help",
-       .type = flag,
-       .default_value = "false",
-       .help = "Print this table and end",
-       .group = general,
-       .aliases = {"h", "helpfull"},
-       .in_job_file = false},
-      {.name = "version",
-       .type = flag,
-       .default_value = "false",
-       .help = "Print the version and how it was compiled, and end",
-       .group = general,
-       .in_job_file = false},
   };
+  const OptionTable more = answer_rows();
+  rows.insert(rows.end(), more.begin(), more.end());
+  return rows;
 }
 
 LogOptions log_options(const Options& options, const std::string& program) {

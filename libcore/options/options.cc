@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/suggest.h"
 #include "options/command_line.h"
+#include "options/tables.h"
 
 namespace paddle {
 namespace {
@@ -20,11 +21,9 @@ std::string upper(std::string word) {
   return word;
 }
 
-std::string as_error(const std::vector<std::string>& problems) {
-  if (problems.size() == 1) return problems[0];
-  std::string all = text(problems.size(), " problems:");
-  for (const std::string& problem : problems) all += "\n  " + problem;
-  return all;
+std::string lower(std::string word) {
+  for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return word;
 }
 
 std::string without_trailing_blanks(const std::string& lines) {
@@ -37,6 +36,13 @@ std::string without_trailing_blanks(const std::string& lines) {
 }
 
 }  // namespace
+
+std::string problem_list(std::span<const std::string> problems) {
+  if (problems.size() == 1) return problems[0];
+  std::string all = text(problems.size(), " problems:");
+  for (const std::string& problem : problems) all += "\n  " + problem;
+  return all;
+}
 
 Options::Options(OptionTable table) : table_(std::move(table)) {
   for (const Option& option : table_) {
@@ -59,7 +65,7 @@ Options Options::parse(std::span<const std::string> arguments, const Environment
   const std::vector<std::string> more = options.read_environment(environment);
   problems.insert(problems.end(), more.begin(), more.end());
   const bool asks_for_help = options.row("help") != nullptr && options.flag("help");
-  if (!problems.empty() && !asks_for_help) throw Error(Error::Kind::config, as_error(problems));
+  if (!problems.empty() && !asks_for_help) throw Error(Error::Kind::config, problem_list(problems));
   return options;
 }
 
@@ -81,6 +87,7 @@ std::vector<std::string> Options::read_environment(const Environment& environmen
       take(*found, name, value);
       continue;
     }
+    if (!program_with(lower(rest)).empty()) continue;
     std::vector<std::string> known;
     for (const Option& option : table_) known.push_back(prefix + upper(option.name));
     problems.push_back("unknown environment variable " + name + did_you_mean(name, known) +
@@ -88,7 +95,8 @@ std::vector<std::string> Options::read_environment(const Environment& environmen
   }
   for (const Option& option : table_)
     for (const std::string& name : option.environment)
-      if (const auto found = environment.find(name); found != environment.end())
+      if (const auto found = environment.find(name);
+          found != environment.end() && !found->second.empty())
         take(option, name, found->second);
   return problems;
 }

@@ -12,13 +12,16 @@
 
 namespace paddle {
 
+// One problem as it is; several under "3 problems:", one per line.
+std::string problem_list(std::span<const std::string> problems);
+
 class Options {
  public:
   // `arguments` are those after the program's name. Flags are written --name=value, --name value,
   // -name, --flag,
   // --noflag; --flagfile FILE inserts the flags in FILE, one per line, where it stands; the last of
   // several wins. Throws one Error(config) that lists every problem of flags and environment; not
-  // so where help is asked for.
+  // so where help is asked for. PADDLE_INIT_ variables of other programs are left alone.
   static Options parse(std::span<const std::string> arguments, const Environment& environment,
                        OptionTable table);
 

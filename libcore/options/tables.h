@@ -10,9 +10,27 @@ namespace paddle {
 
 // help, version, print_config, workspace and the log: the same in every program.
 OptionTable common_options();
+// help, version and print_config alone, for commands without a log.
+OptionTable answer_rows();
 
-// paddle train, paddle_trainer.
+// paddle train, paddle trainer, paddle_trainer.
 OptionTable trainer_options();
+// Of these, the rows about the cluster.
+OptionTable trainer_cluster_rows();
+
+// paddle pserver, paddle_pserver.
+OptionTable pserver_options();
+
+// paddle status.
+OptionTable status_options();
+
+// What paddle run and paddle launch take besides the options of both daemons.
+OptionTable run_rows();
+OptionTable launch_rows();
+
+// "paddle pserver", "paddle trainer" or "paddle run" for the name of an option of theirs, else "".
+// Processes of a job often share one environment, so a variable of another program is no mistake.
+std::string program_with(const std::string& name);
 
 // Where `program` logs by these options: under workspace/log unless --log_dir says otherwise.
 LogOptions log_options(const Options& options, const std::string& program);

@@ -110,7 +110,8 @@ OptionTable report_rows() {
 
 OptionTable trainer_options() {
   OptionTable table = job_rows();
-  for (OptionTable more : {training_rows(), model_rows(), report_rows(), common_options()})
+  for (OptionTable more :
+       {training_rows(), trainer_cluster_rows(), model_rows(), report_rows(), common_options()})
     table.insert(table.end(), more.begin(), more.end());
   return table;
 }

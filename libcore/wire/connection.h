@@ -30,9 +30,9 @@ class Handler {
   virtual ~Handler() = default;
   // The head of a frame with `bulk` > 0 bytes behind it: where these shall land, exactly as many.
   // An empty span lets them pass unread.
-  virtual std::span<std::byte> land(Connection& from, const fbs::Message& head, uint64_t bulk) = 0;
+  virtual std::span<std::byte> land(Connection& from, const msg::Message& head, uint64_t bulk) = 0;
   // A whole frame; the bulk is where land() said. `head` is gone when this returns.
-  virtual void handle(Connection& from, const fbs::Message& head, uint64_t bulk) = 0;
+  virtual void handle(Connection& from, const msg::Message& head, uint64_t bulk) = 0;
   // Everything that has arrived so far was handled: a good time to flush().
   virtual void arrived(Connection& from) { static_cast<void>(from); }
   // The connection ended by the other side, an error or close(); called once, and last.
@@ -62,7 +62,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   template <class Table>
   void send(uint64_t id, flatbuffers::Offset<Table> body, Bytes bulk = {},
             Bulk lifetime = Bulk::stays) {
-    send_body(id, fbs::BodyTraits<Table>::enum_value, body.Union(), bulk, lifetime);
+    send_body(id, msg::BodyTraits<Table>::enum_value, body.Union(), bulk, lifetime);
   }
   void flush();
   // Ends the connection; what was not sent is lost.
@@ -86,7 +86,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   };
 
   Connection(tcp::socket socket, Handler& handler, bool greeting);
-  void send_body(uint64_t id, fbs::Body type, flatbuffers::Offset<void> body, Bytes bulk,
+  void send_body(uint64_t id, msg::Body type, flatbuffers::Offset<void> body, Bytes bulk,
                  Bulk lifetime);
   std::byte* gather(size_t size);
   void await_read();
@@ -104,13 +104,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Handler& handler_;
   std::string peer_;
   flatbuffers::FlatBufferBuilder builder_;
-  bool open_ = true, greeting_, reading_ = false, writing_ = false, parsing_ = false;
+  bool open_ = true, greeting_, reading_ = false, writing_ = false;
 
   std::vector<uint64_t> read_room_;  // 8-byte aligned
   size_t read_begin_ = 0, read_end_ = 0;
   State state_ = State::header;
   FrameHeader header_;
   std::vector<uint64_t> head_room_;  // the head while its bulk comes in
+  size_t head_have_ = 0;             // bytes of it that are there
   std::span<std::byte> landing_;
   uint64_t bulk_left_ = 0;
   bool discards_ = false;
@@ -132,6 +133,7 @@ struct Endpoint {
 Endpoint parse_endpoint(const std::string& text, const std::string& what);
 
 // Resolves anew and connects; throws Error(peer) with the endpoint and the reason after `seconds`.
+// Give it an Endpoint with a name: g++ 12 destroys a braced temporary in a co_await twice.
 asio::awaitable<tcp::socket> connect(Endpoint to, double seconds);
 
 // Options of every socket, both ends: no delay, quick notice of a dead peer, and on loopback a

@@ -40,13 +40,13 @@ FrameHeader read_header(std::span<const std::byte, header_bytes> bytes, uint32_t
   return header;
 }
 
-const fbs::Message& read_head(std::span<const std::byte> bytes) {
+const msg::Message& read_head(std::span<const std::byte> bytes) {
   const auto* data = reinterpret_cast<const uint8_t*>(bytes.data());
   flatbuffers::Verifier verifier(data, bytes.size(), 8, 1 << 16);
-  require(fbs::VerifyMessageBuffer(verifier), Error::Kind::protocol, "a message of ", bytes.size(),
+  require(msg::VerifyMessageBuffer(verifier), Error::Kind::protocol, "a message of ", bytes.size(),
           " bytes that is damaged");
-  const fbs::Message* message = fbs::GetMessage(data);
-  require(message->body_type() > fbs::Body::NONE && message->body_type() <= fbs::Body::MAX,
+  const msg::Message* message = msg::GetMessage(data);
+  require(message->body_type() > msg::Body::NONE && message->body_type() <= msg::Body::MAX,
           Error::Kind::protocol, "a message of the unknown type ",
           static_cast<int>(message->body_type()));
   return *message;

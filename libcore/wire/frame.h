@@ -13,8 +13,6 @@
 
 namespace paddle::wire {
 
-namespace fbs = paddle::fbs::wire;
-
 constexpr uint32_t protocol_version = 1;
 constexpr uint32_t magic = 0x31575350;  // "PSW1"
 constexpr size_t header_bytes = 16;
@@ -34,6 +32,6 @@ FrameHeader read_header(std::span<const std::byte, header_bytes> bytes, uint32_t
 
 // The message in a head, which must be aligned to 8 bytes: structure is verified under tight
 // limits. Throws Error(protocol).
-const fbs::Message& read_head(std::span<const std::byte> bytes);
+const msg::Message& read_head(std::span<const std::byte> bytes);
 
 }  // namespace paddle::wire

@@ -17,8 +17,9 @@ Options trainer(const std::vector<std::string>& words, const Environment& enviro
 
 TEST_CASE("trainer table", "[options]") {
   SECTION("names, aliases and variables are used once, and every row explains itself") {
+    const OptionTable table = GENERATE(trainer_options(), pserver_options(), status_options());
     std::set<std::string> names, variables;
-    for (const Option& option : trainer_options()) {
+    for (const Option& option : table) {
       CAPTURE(option.name);
       CHECK(names.insert(option.name).second);
       for (const std::string& alias : option.aliases) CHECK(names.insert(alias).second);

@@ -1,0 +1,190 @@
+#include "options/cluster.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "base/error.h"
+
+namespace paddle {
+namespace {
+
+constexpr int64_t last_port = 65535;
+using Problems = std::vector<std::string>;
+
+struct Entry {  // of the list of pservers
+  std::string host;
+  std::optional<int64_t> port;
+};
+
+std::string stripped(const std::string& word) {
+  const size_t first = word.find_first_not_of(" \t");
+  if (first == std::string::npos) return "";
+  return word.substr(first, word.find_last_not_of(" \t") + 1 - first);
+}
+
+std::vector<std::string> split(const std::string& list) {
+  std::vector<std::string> out;
+  size_t begin = 0;
+  for (size_t comma = 0; comma != std::string::npos; begin = comma + 1) {
+    comma = list.find(',', begin);
+    out.push_back(stripped(list.substr(begin, comma - begin)));
+  }
+  return out;
+}
+
+std::optional<int64_t> parse_port(const std::string& word) {
+  int64_t port = 0;
+  const auto [end, failure] = std::from_chars(word.data(), word.data() + word.size(), port);
+  if (failure != std::errc() || end != word.data() + word.size() || port < 1 || port > last_port)
+    return std::nullopt;
+  return port;
+}
+
+bool is_host(const std::string& host) {
+  return !host.empty() && host.find_first_of(" \t/@[]") == std::string::npos;
+}
+
+// What is wrong with the entry, "" if nothing.
+std::string read_entry(const std::string& word, Entry& entry) {
+  if (word.empty()) return "is empty: take the comma out";
+  size_t colon = word.rfind(':');
+  if (word[0] == '[') {
+    const size_t close = word.find(']');
+    if (close == std::string::npos) return "has no closing bracket";
+    entry.host = word.substr(0, close + 1);
+    if (!is_host(word.substr(1, close - 1))) return "has no address in its brackets";
+    if (close + 1 == word.size()) return "";
+    if (word[close + 1] != ':') return "must be [address] or [address]:port";
+    colon = close + 1;
+  } else if (colon != std::string::npos && word.find(':') != colon) {
+    return "has several colons; an IPv6 address stands in brackets: [" + word + "]";
+  } else {
+    entry.host = word.substr(0, colon);
+    if (!is_host(entry.host)) return "is no host name or address";
+    if (colon == std::string::npos) return "";
+  }
+  entry.port = parse_port(word.substr(colon + 1));
+  return entry.port ? "" : "has no port from 1 to 65535 after its last colon";
+}
+
+// Appends `count` endpoints from `port` on; false where they go over the last port.
+bool expand(const std::string& host, int64_t port, int64_t count, std::vector<std::string>& out) {
+  for (int64_t i = 0; i < count; ++i) {
+    if (port + i > last_port) return false;
+    out.push_back(host + ":" + std::to_string(port + i));
+  }
+  return true;
+}
+
+void find_duplicates(const Endpoints& endpoints, Problems& problems) {
+  std::vector<std::string> all = endpoints.dense;
+  all.insert(all.end(), endpoints.sparse.begin(), endpoints.sparse.end());
+  std::sort(all.begin(), all.end());
+  for (size_t i = 1; i < all.size(); ++i)
+    if (all[i] == all[i - 1] && (i == 1 || all[i] != all[i - 2]))
+      problems.push_back("pservers: " + all[i] +
+                         " would be two shards at once; give every pserver ports of its own");
+}
+
+Endpoints read_endpoints(const Options& options, Problems& problems) {
+  const int64_t dense = options.integer("ports_num"),
+                sparse = options.integer("ports_num_for_sparse"), port = options.integer("port");
+  Endpoints endpoints;
+  for (const std::string& word : split(options.text("pservers"))) {
+    Entry entry;
+    if (const std::string problem = read_entry(word, entry); !problem.empty()) {
+      problems.push_back(
+          text("pservers: '", word, "' ", problem, " (", options.source("pservers"), ")"));
+      continue;
+    }
+    if (!entry.port && port == 0) {
+      problems.push_back(text("pservers: '", word, "' has no port, and port is 0 (",
+                              options.source("port"), "); write ", word,
+                              ":PORT with the port that the pserver logged"));
+      continue;
+    }
+    const int64_t first = entry.port.value_or(port);
+    const bool with_sparse = !entry.port || options.given("ports_num_for_sparse");
+    if (!expand(entry.host, first, dense, endpoints.dense) ||
+        !expand(entry.host, first + dense, with_sparse ? sparse : 0, endpoints.sparse))
+      problems.push_back(text("pservers: the ports of '", word, "' from ", first,
+                              " on go over 65535; take a lower port, or lower ports_num or "
+                              "ports_num_for_sparse"));
+  }
+  find_duplicates(endpoints, problems);
+  return endpoints;
+}
+
+TrainMode mode_of(const Options& options, Problems& problems) {
+  struct Choice {
+    const char* name;
+    bool chosen;
+    TrainMode mode;
+  };
+  const Choice choices[] = {
+      {"sync", options.given("sync") && options.flag("sync"), TrainMode::sync},
+      {"async", options.flag("async"), TrainMode::async},
+      {"half_async", options.flag("half_async"), TrainMode::half_async},
+      {"geo_steps", options.integer("geo_steps") > 0, TrainMode::geo},
+  };
+  std::string names;
+  int count = 0;
+  // Without a choice: sync, unless that was taken away.
+  TrainMode mode = options.flag("sync") ? TrainMode::sync : TrainMode::async;
+  for (const Choice& choice : choices) {
+    if (!choice.chosen) continue;
+    mode = choice.mode;
+    names += text(count++ == 0 ? "" : " and ", choice.name, " (", options.source(choice.name), ")");
+  }
+  if (count > 1) problems.push_back("modes contradict each other: " + names + "; give one of them");
+  return mode;
+}
+
+void fail_on(const Problems& problems) {
+  if (!problems.empty()) throw Error(Error::Kind::config, problem_list(problems));
+}
+
+}  // namespace
+
+Endpoints endpoints_of(const Options& options) {
+  Problems problems;
+  Endpoints endpoints = read_endpoints(options, problems);
+  fail_on(problems);
+  return endpoints;
+}
+
+Cluster cluster_of(const Options& options) {
+  Problems problems;
+  Endpoints endpoints = read_endpoints(options, problems);
+  Cluster cluster;
+  cluster.dense = std::move(endpoints.dense);
+  cluster.sparse = std::move(endpoints.sparse);
+  cluster.trainers = static_cast<uint32_t>(options.integer("num_gradient_servers"));
+  cluster.trainer_id = static_cast<uint32_t>(options.integer("trainer_id"));
+  cluster.id_given = options.given("trainer_id");
+  cluster.mode = mode_of(options, problems);
+  if (cluster.trainer_id >= cluster.trainers)
+    problems.push_back(text("trainer_id is ", cluster.trainer_id, " (",
+                            options.source("trainer_id"), "), but num_gradient_servers is ",
+                            cluster.trainers, " (", options.source("num_gradient_servers"),
+                            "): ids go from 0 to ", cluster.trainers - 1));
+  fail_on(problems);
+  return cluster;
+}
+
+void settle_local(Options& options) {
+  const bool cluster_train = options.flag("cluster_train");
+  if (options.given("local")) {
+    require(!cluster_train || !options.flag("local"), Error::Kind::config, "local is true (",
+            options.source("local"), ") and cluster_train is true (",
+            options.source("cluster_train"), "); give one of them");
+    return;
+  }
+  if (options.given("cluster_train"))
+    options.replace("local", cluster_train ? "false" : "true", options.source("cluster_train"));
+  else if (options.given("pservers"))
+    options.replace("local", "false", "pservers are given: " + options.source("pservers"));
+}
+
+}  // namespace paddle

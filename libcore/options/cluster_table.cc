@@ -1,0 +1,270 @@
+// Rows about the cluster. Which program acts on them:
+//   both      port, ports_num, ports_num_for_sparse (trainer: where to connect; pserver: where to
+//             listen), num_gradient_servers and job_name (trainer: said in Hello; pserver: where
+//             given, others are refused), peer_timeout, spin_microseconds, comment and nics
+//             (logged)
+//   trainer   pservers, trainer_id, local, cluster_train, sync, async, half_async, geo_steps (all
+//             through options/cluster.h), async_merge, async_queue_size, slice_var_up,
+//             min_block_size, split_method
+//   pserver   host, ready_file, exit_when_done, lease_seconds, reconnect_seconds, on_trainer_loss,
+//             max_staleness, async_lagged_grad_discard_ratio, snapshot_dir, snapshot_period,
+//             snapshots_keep, log_period_server
+//   run       role, is_worker, current_endpoint
+//   launch    server_num, worker_num
+//   status    pservers and the ports, watch, json
+#include "options/tables.h"
+
+namespace paddle {
+namespace {
+
+constexpr double most = 2147483647;
+const std::string network = "Cluster", modes = "Modes of training", cut = "Placing parameters";
+
+Option pservers_row() {
+  return {.name = "pservers",
+          .default_value = "127.0.0.1",
+          .help =
+              "The pservers, separated by commas: hosts, which listen on port, or host:port; "
+              "the same list in the same order for every trainer",
+          .group = network,
+          .environment = {"PADDLE_PSERVERS_IP_PORT_LIST", "PADDLE_PSERVER_ENDPOINTS",
+                          "PADDLE_PSERVERS", "PADDLE_PSERVER_IPS", "PSERVERS"}};
+}
+
+OptionTable port_rows() {
+  using enum OptionType;
+  return {
+      {.name = "port",
+       .type = integer,
+       .default_value = "7164",
+       .help = "First port of a pserver; 0 lets the kernel of the pserver choose",
+       .group = network,
+       .check = between(0, 65535),
+       .environment = {"PADDLE_PSERVER_PORT", "PADDLE_PORT"}},
+      {"ports_num", integer, "1", "Dense shards of a pserver, one port each from port on", network,
+       between(1, 64)},
+      {"ports_num_for_sparse", integer, "1",
+       "Shards for sparse tables, on the ports after the dense ones; where pservers are given as "
+       "host:port and this is not, there are none",
+       network, between(0, 64)},
+  };
+}
+
+OptionTable shared_rows() {
+  using enum OptionType;
+  OptionTable rows = port_rows();
+  const OptionTable more = {
+      {.name = "num_gradient_servers",
+       .type = integer,
+       .default_value = "1",
+       .help = "Number of trainers in the job",
+       .group = network,
+       .check = between(1, 65535),
+       .aliases = {"trainers"},
+       .environment = {"PADDLE_TRAINERS_NUM", "PADDLE_TRAINERS", "TRAINERS", "WORKER_NUM",
+                       "OMPI_COMM_WORLD_SIZE"}},
+      {"job_name", text, "default",
+       "Name of the job; trainers and pservers of different jobs refuse each other", network},
+      {"peer_timeout", integer, "600",
+       "Seconds that a wait for a peer may last before the process gives up with exit code 7",
+       network, between(1, most)},
+      {"spin_microseconds", integer, "-1",
+       "Busy waiting for messages before sleeping; -1 chooses by the number of cores", network,
+       between(-1, 1000000)},
+      {.name = "comment",
+       .default_value = "",
+       .help = "Words that help to find the process in ps; without effect",
+       .group = network,
+       .in_job_file = false},
+      {.name = "nics",
+       .default_value = "",
+       .help = "Taken from old scripts and without effect: a pserver listens on host, or on all "
+               "addresses",
+       .group = network,
+       .in_job_file = false},
+  };
+  rows.insert(rows.end(), more.begin(), more.end());
+  return rows;
+}
+
+OptionTable mode_rows() {
+  using enum OptionType;
+  return {
+      {.name = "sync",
+       .type = flag,
+       .default_value = "true",
+       .help = "A step ends when the gradients of all trainers are applied; --sync=false is async",
+       .group = modes,
+       .aliases = {"sync_mode"}},
+      {"async", flag, "false", "Gradients are applied as they arrive and nobody waits", modes},
+      {"half_async", flag, "false",
+       "Gradients are applied as they arrive; a trainer waits for its own", modes},
+      {.name = "geo_steps",
+       .type = integer,
+       .default_value = "0",
+       .help = "Trainers update by themselves and exchange differences after so many steps; 0 is "
+               "another mode",
+       .group = modes,
+       .check = between(0, most),
+       .aliases = {"geo"}},
+      {"async_merge", text, "sum",
+       "How async joins gradients that wait to be sent: sum, or mean for rules other than sgd",
+       modes, one_of({"sum", "mean"})},
+      {.name = "async_queue_size",
+       .type = integer,
+       .default_value = "20",
+       .help = "Steps whose gradients async may join before the trainer waits",
+       .group = modes,
+       .check = between(1, most),
+       .environment = {"FLAGS_communicator_send_queue_size"}},
+  };
+}
+
+OptionTable cut_rows() {
+  using enum OptionType;
+  return {
+      {"slice_var_up", flag, "true", "Cut large parameters into slices for several shards", cut},
+      {"min_block_size", integer, "8192", "Elements that a slice has at least", cut,
+       between(1, most)},
+      {"split_method", text, "bytes",
+       "How slices find their shard: bytes (even load), round_robin or hash (of the name)", cut,
+       one_of({"bytes", "round_robin", "hash"})},
+  };
+}
+
+OptionTable join(std::initializer_list<OptionTable> tables) {
+  OptionTable all;
+  for (const OptionTable& table : tables) all.insert(all.end(), table.begin(), table.end());
+  return all;
+}
+
+OptionTable pserver_rows() {
+  using enum OptionType;
+  const std::string serving = "Serving", trainers = "Trainers", snapshots = "Snapshots";
+  return {
+      {.name = "host",
+       .default_value = "",
+       .help = "Address or name to listen on; \"\" is every address of the machine",
+       .group = serving,
+       .environment = {"PADDLE_CURRENT_IP", "POD_IP"}},
+      {"ready_file", text, "",
+       "File that appears once the pserver listens, with lines 'dense host:port' and 'sparse "
+       "host:port'",
+       serving},
+      {"exit_when_done", flag, "false",
+       "End when all trainers of the job are done, instead of waiting for the next job", serving},
+      {"log_period_server", integer, "500", "Log rates after every so many steps; 0 never", serving,
+       between(0, most)},
+      {"lease_seconds", integer, "10", "A trainer that says nothing for so long is lost", trainers,
+       between(2, most)},
+      {"reconnect_seconds", integer, "2",
+       "A trainer whose connection closed and that does not return within so long is lost",
+       trainers, between(0, most)},
+      {"on_trainer_loss", text, "wait",
+       "What sync does without a lost trainer: wait (for its return), drop (go on without it) or "
+       "fail (end the job)",
+       trainers, one_of({"wait", "drop", "fail"})},
+      {"max_staleness", integer, "0",
+       "Versions that the parameters behind an async gradient may lag before the trainer has to "
+       "wait; 0 is no bound",
+       trainers, between(0, most)},
+      {"async_lagged_grad_discard_ratio", real, "0",
+       "Drop async gradients that lag this many times the number of trainers; 0 drops none",
+       trainers, at_least(0)},
+      {"snapshot_dir", text, "", "Directory of the snapshots; \"\" makes none", snapshots},
+      {"snapshot_period", integer, "100", "Steps from one snapshot to the next", snapshots,
+       between(1, most)},
+      {"snapshots_keep", integer, "3", "Newest snapshots that are kept", snapshots,
+       between(1, 1000)},
+  };
+}
+
+}  // namespace
+
+OptionTable trainer_cluster_rows() {
+  using enum OptionType;
+  return join(
+      {{pservers_row(),
+        {.name = "local",
+         .type = flag,
+         .default_value = "true",
+         .help = "Train in this process alone; false once pservers are given",
+         .group = network},
+        {.name = "cluster_train",
+         .type = flag,
+         .default_value = "false",
+         .help = "Train with pservers; the opposite of local",
+         .group = network,
+         .environment = {"PADDLE_CLUSTER_TRAIN"}},
+        {.name = "trainer_id",
+         .type = integer,
+         .default_value = "0",
+         .help = "Number of this trainer, from 0; without it a pserver gives the first that "
+                 "is free",
+         .group = network,
+         .check = between(0, 65534),
+         .environment = {"PADDLE_TRAINER_ID", "TRAINER_ID", "CURRENT_ID", "OMPI_COMM_WORLD_RANK"},
+         .in_job_file = false}},
+       shared_rows(),
+       mode_rows(),
+       cut_rows()});
+}
+
+OptionTable pserver_options() { return join({shared_rows(), pserver_rows(), common_options()}); }
+
+OptionTable status_options() {
+  using enum OptionType;
+  const std::string group = "Output";
+  return join({{pservers_row()},
+               port_rows(),
+               {{"watch", flag, "false", "Show it again every second until Ctrl-C", group},
+                {"json", flag, "false", "One JSON object per look instead of tables", group}},
+               answer_rows()});
+}
+
+OptionTable run_rows() {
+  using enum OptionType;
+  const std::string group = "Role";
+  return {
+      {.name = "role",
+       .default_value = "",
+       .help = "PSERVER or TRAINER",
+       .group = group,
+       .check = one_of({"PSERVER", "TRAINER", ""}),
+       .environment = {"PADDLE_TRAINING_ROLE", "TRAINING_ROLE"}},
+      {.name = "is_worker",
+       .type = flag,
+       .default_value = "false",
+       .help = "The role as a yes or no, where role is not given: true is TRAINER",
+       .group = group,
+       .environment = {"IS_WORKER"}},
+      {.name = "current_endpoint",
+       .default_value = "",
+       .help = "host:port that this pserver listens on, as it stands in pservers",
+       .group = group,
+       .environment = {"PADDLE_CURRENT_ENDPOINT", "SERVER_ENDPOINT"}},
+  };
+}
+
+OptionTable launch_rows() {
+  using enum OptionType;
+  const std::string group = "Processes";
+  return {
+      {"server_num", integer, "2", "Pservers to start", group, between(1, 256)},
+      {"worker_num", integer, "2", "Trainers to start", group, between(1, 1024)},
+  };
+}
+
+std::string program_with(const std::string& name) {
+  const auto has = [&](const OptionTable& table) {
+    for (const Option& option : table)
+      if (option.name == name) return true;
+    return false;
+  };
+  if (has(pserver_options())) return "paddle pserver";
+  if (has(trainer_options())) return "paddle trainer";
+  if (has(run_rows())) return "paddle run";
+  return "";
+}
+
+}  // namespace paddle

@@ -1,0 +1,207 @@
+#include "wire/connection.h"
+
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <numeric>
+#include <thread>
+
+#include "base/error.h"
+#include "wire/listener.h"
+
+using namespace paddle;
+using namespace paddle::wire;
+
+namespace {
+
+// Answers every Push by Values with the same bulk.
+class Echo : public Handler {
+ public:
+  std::span<std::byte> land(Connection&, const msg::Message& head, uint64_t bulk) override {
+    if (head.body_as_Push() == nullptr || head.body_as_Push()->slice() == 99) return {};
+    room.resize(bulk);
+    return room;
+  }
+  void handle(Connection& c, const msg::Message& head, uint64_t bulk) override {
+    ++messages;
+    auto& b = c.builder();
+    const auto* push = head.body_as_Push();
+    require(push != nullptr, Error::Kind::protocol, "only Push is known here");
+    c.send(head.id(), msg::CreateValues(b, push->slice(), push->step()),
+           Bytes(room).first(push->slice() == 99 ? 0 : bulk), Bulk::changes);
+  }
+  void arrived(Connection& c) override { c.flush(); }
+  void closed(Connection&, const std::string& why) override { reason = why; }
+
+  std::vector<std::byte> room;
+  size_t messages = 0;
+  std::string reason;
+};
+
+class Client : public Handler {
+ public:
+  std::span<std::byte> land(Connection&, const msg::Message&, uint64_t bulk) override {
+    room.resize(bulk);
+    return room;
+  }
+  void handle(Connection&, const msg::Message& head, uint64_t bulk) override {
+    REQUIRE(head.body_as_Values() != nullptr);
+    last_bulk = bulk;
+    versions.push_back(head.body_as_Values()->version());
+  }
+  void closed(Connection&, const std::string& why) override { reason = why; }
+
+  std::vector<std::byte> room;
+  std::vector<uint64_t> versions;
+  uint64_t last_bulk = 0;
+  std::string reason;
+};
+
+struct Pair {
+  asio::io_context io{1};
+  Echo echo;
+  Client client;
+  Listener listener{io, "127.0.0.1", 0};
+  std::shared_ptr<Connection> server_side, client_side;
+
+  Pair() {
+    listener.accept(
+        [this](tcp::socket s) { server_side = Connection::start(std::move(s), echo, true); });
+    asio::co_spawn(
+        io,
+        [this]() -> asio::awaitable<void> {
+          const Endpoint to{"127.0.0.1", listener.port()};
+          tcp::socket s = co_await connect(to, 5);
+          client_side = Connection::start(std::move(s), client, false);
+        },
+        asio::detached);
+    until([this] { return client_side && server_side; });
+  }
+  template <class Done>
+  void until(const Done& done) {
+    const auto end = Clock::now() + std::chrono::seconds(20);
+    while (!done() && Clock::now() < end) io.run_one_for(std::chrono::milliseconds(100));
+    REQUIRE(done());
+  }
+  void push(uint32_t slice, uint64_t step, Bytes bulk) {
+    msg::PushBuilder p(client_side->builder());
+    p.add_slice(slice);
+    p.add_step(step);
+    client_side->send(step, p.Finish(), bulk);
+  }
+};
+
+std::vector<std::byte> pattern(size_t n) {
+  std::vector<std::byte> out(n);
+  for (size_t i = 0; i < n; ++i) out[i] = static_cast<std::byte>(i * 7 + i / 251);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("connection", "[wire]") {
+  Pair p;
+  SECTION("carries bulk of any size both ways") {
+    uint64_t step = 0;
+    for (const size_t n : {size_t{0}, size_t{1}, size_t{63}, size_t{4096}, size_t{4097},
+                           size_t{65536}, size_t{300001}, size_t{9} << 20}) {
+      const auto bytes = pattern(n);
+      p.push(1, ++step, bytes);
+      p.client_side->flush();
+      p.until([&] { return p.client.versions.size() == step; });
+      CHECK(p.client.versions.back() == step);
+      CHECK(p.client.last_bulk == n);
+      if (n > 0) CHECK(p.client.room == bytes);
+    }
+  }
+  SECTION("keeps the order of thousands of small messages in flight") {
+    const auto bytes = pattern(64);
+    for (uint64_t i = 0; i < 20000; ++i) p.push(1, i, bytes);
+    p.client_side->flush();
+    p.until([&] { return p.client.versions.size() == 20000; });
+    std::vector<uint64_t> expected(20000);
+    std::iota(expected.begin(), expected.end(), 0);
+    CHECK(p.client.versions == expected);
+  }
+  SECTION("lets bulk pass that nobody wants, and goes on behind it") {
+    const auto bytes = pattern(1 << 20);
+    p.push(99, 1, bytes);
+    p.push(1, 2, Bytes(bytes).first(10));
+    p.client_side->flush();
+    p.until([&] { return p.client.versions.size() == 2; });
+    CHECK(p.client.last_bulk == 10);
+  }
+  SECTION("ends with a reason on both sides") {
+    p.client_side->close("done");
+    p.until([&] { return !p.server_side->open(); });
+    CHECK(p.client.reason == "done");
+    CHECK(p.echo.reason == "the other side closed it");
+  }
+  SECTION("ends when the handler refuses, without touching the rest") {
+    auto& b = p.client_side->builder();
+    p.client_side->send(1, msg::CreateAck(b));
+    p.client_side->flush();
+    p.until([&] { return !p.client_side->open(); });
+    CHECK(p.echo.reason == "only Push is known here");
+  }
+}
+
+TEST_CASE("a port gets anything at all", "[wire]") {
+  asio::io_context io{1};
+  Echo echo;
+  std::shared_ptr<Connection> connection;
+  Listener listener(io, "127.0.0.1", 0);
+  listener.accept([&](tcp::socket s) { connection = Connection::start(std::move(s), echo, true); });
+  const auto send_raw = [&](const std::string& bytes) {
+    connection.reset();
+    echo.reason.clear();
+    tcp::socket raw(io);
+    raw.connect({asio::ip::address_v4::loopback(), listener.port()});
+    raw.write_some(asio::buffer(bytes));
+    raw.shutdown(tcp::socket::shutdown_send);
+    const auto end = Clock::now() + std::chrono::seconds(10);
+    while (echo.reason.empty() && Clock::now() < end) io.run_one_for(std::chrono::milliseconds(50));
+    return echo.reason;
+  };
+  CHECK(send_raw("GET / HTTP/1.1\r\nHost: x\r\n\r\n").find("HTTP") != std::string::npos);
+  CHECK(send_raw(std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 and more", 24))
+            .find("TLS") != std::string::npos);
+  CHECK(send_raw("").find("closed") != std::string::npos);
+  CHECK(send_raw("PSW1").find("within a message") != std::string::npos);
+  for (const uint32_t head : {0u, 1u << 31, 0x10008u}) {
+    std::string bytes(16, '\0');
+    write_header(reinterpret_cast<std::byte*>(bytes.data()), {head, uint64_t{1} << 63});
+    CHECK(send_raw(bytes).find("head") != std::string::npos);
+  }
+  CHECK(echo.messages == 0);
+}
+
+TEST_CASE("endpoints", "[wire]") {
+  CHECK(parse_endpoint("a.b:7164", "pserver") == Endpoint{"a.b", 7164});
+  CHECK(parse_endpoint("[::1]:80", "pserver") == Endpoint{"::1", 80});
+  for (const char* bad : {"host", ":1", "h:", "h:0", "h:65536", "h:x", "h:123456"})
+    CHECK_THROWS_AS(parse_endpoint(bad, "pserver"), Error);
+}
+
+TEST_CASE("connecting to nobody is an error with the address", "[wire]") {
+  asio::io_context io{1};
+  uint16_t free_port = 0;
+  {
+    Listener listener(io, "127.0.0.1", 0);
+    free_port = listener.port();
+  }
+  std::string said;
+  asio::co_spawn(
+      io,
+      [&]() -> asio::awaitable<void> {
+        const Endpoint to{"127.0.0.1", free_port};
+        try {
+          static_cast<void>(co_await connect(to, 5));
+        } catch (const Error& e) {
+          said = e.what();
+        }
+      },
+      asio::detached);
+  io.run();
+  CHECK(said.find(std::to_string(free_port)) != std::string::npos);
+  CHECK(said.find("refused") != std::string::npos);
+}
