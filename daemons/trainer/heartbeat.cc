@@ -84,8 +84,8 @@ struct Heartbeat::State {
       state_.news[index_].waiting.clear();
     }
 
-   private:
     void send_beat() {
+      if (!connection_ || !connection_->open()) return;
       TrainerProgress p;
       {
         const std::scoped_lock lock(state_.mutex);
@@ -109,6 +109,7 @@ struct Heartbeat::State {
       connection_->flush();
     }
 
+   private:
     State& state_;
     wire::Endpoint to_;
     uint32_t index_;
@@ -144,6 +145,12 @@ Heartbeat::~Heartbeat() {
 void Heartbeat::tell(const TrainerProgress& progress) {
   const std::scoped_lock lock(state_->mutex);
   state_->progress = progress;
+}
+
+void Heartbeat::ask() {
+  asio::post(state_->io, [state = state_.get()] {
+    for (const auto& line : state->lines) line->send_beat();
+  });
 }
 
 ShardNews Heartbeat::news() const {

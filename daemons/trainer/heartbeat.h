@@ -45,6 +45,7 @@ class Heartbeat {
   // From any thread.
   void tell(const TrainerProgress& progress);
   ShardNews news() const;
+  void ask();  // beats at once, so that news() is fresh soon
 
  private:
   struct State;

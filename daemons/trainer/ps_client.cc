@@ -226,7 +226,11 @@ void PsClient::finish(uint64_t step) {
 void PsClient::wait_for_others() {
   guarded([&] {
     wait([&] { return "the other trainers to finish; " + heartbeat_->news().waiting; },
-         [&] { return heartbeat_->news().finished >= options_.hello.trainers; });
+         [&] {
+           if (heartbeat_->news().finished >= options_.hello.trainers) return true;
+           heartbeat_->ask();
+           return false;
+         });
   });
 }
 

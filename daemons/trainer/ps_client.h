@@ -105,8 +105,8 @@ class PsClient : public Remote, private LinkOwner {
   void guarded(const Body& body);
 
   void locate();
-  void greet_all();
-  void wait_for_greetings();
+  void take_id();
+  void wait_for_greetings(size_t count);
   Rewind join_once(uint64_t first_step);
   void enter(const JoinDecision& decision);
   void configure(const JoinDecision& decision);

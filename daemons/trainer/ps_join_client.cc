@@ -90,7 +90,6 @@ void PsClient::check_links() {
           throw Error(Error::Kind::protocol, who,
                       " does not understand this trainer: ", f->message);
         case msg::FailureCode::expired: lost_id_ = true; break;
-        case msg::FailureCode::unknown_version: ++margin_; break;
         default: break;
       }
     }
@@ -109,23 +108,19 @@ std::string PsClient::pending_text() const {
   return "nothing";
 }
 
-void PsClient::greet_all() {
-  for (const auto& link : links_) link->greet(options_.hello);
-}
-
-// Until all shards have greeted back. Those that cannot be reached are named; the first refusal
-// ends the trainer.
-void PsClient::wait_for_greetings() {
+// Until the first `count` shards have greeted back. Those that cannot be reached are named; the
+// first refusal ends the trainer.
+void PsClient::wait_for_greetings(size_t count) {
   WaitVoice voice;
   const auto missing = [&]() -> ShardLink* {
-    for (const auto& link : links_)
-      if (link->greeting() == nullptr) return link.get();
+    for (size_t i = 0; i < count; ++i)
+      if (links_[i]->greeting() == nullptr) return links_[i].get();
     return nullptr;
   };
   while (ShardLink* link = missing()) {
     io_.run_one_for(std::chrono::milliseconds(200));
     io_.poll();
-    for (const auto& l : links_) {
+    for (const auto& l : std::span(links_).first(count)) {
       if (!l->broken()) continue;
       if (l->failure() && (l->failure()->code == msg::FailureCode::refused ||
                            l->failure()->code == msg::FailureCode::job_failed))
@@ -167,20 +162,26 @@ Rewind PsClient::join(uint64_t first_step) {
   return join_once(first_step);
 }
 
+// The first shard assigns an id to a trainer that was started without one; the others hear that id.
+void PsClient::take_id() {
+  const auto others = std::span(links_).subspan(1);
+  for (const auto& link : others) link->hang_up();
+  links_[0]->greet(options_.hello);
+  wait_for_greetings(1);
+  options_.hello.trainer = links_[0]->greeting()->trainer;
+  options_.hello.takes_id = false;
+}
+
 Rewind PsClient::join_once(uint64_t first_step) {
   WaitVoice voice;
   std::string said;
   for (;;) {
     try {
-      greet_all();
-      wait_for_greetings();
+      if (options_.hello.takes_id) take_id();
+      for (const auto& link : links_) link->greet(options_.hello);
+      wait_for_greetings(links_.size());
       std::vector<Greeting> greetings;
       for (const auto& link : links_) greetings.push_back(*link->greeting());
-      if (options_.hello.takes_id) {  // the first shard assigns; the others must hear that id
-        options_.hello.trainer = greetings[0].trainer;
-        options_.hello.takes_id = false;
-        continue;
-      }
       if (!heartbeat_) heartbeat_ = std::make_unique<Heartbeat>(options_.shards, options_.hello);
       const JoinDecision d = decide(greetings, {.mode = options_.hello.mode,
                                                 .init = init_,
@@ -199,6 +200,8 @@ Rewind PsClient::join_once(uint64_t first_step) {
       }
     } catch (const Disrupted& broken) {
       log_detail(1, broken.why);
+      // The job went on while a dropped trainer tried to catch up: aim further ahead.
+      if (links_[0]->greeting() && links_[0]->greeting()->lost) margin_ = margin_ * 2 + 1;
       if (lost_id_) {
         options_.hello.incarnation = mix64(options_.hello.incarnation) | 1;
         heartbeat_ = std::make_unique<Heartbeat>(options_.shards, options_.hello);
