@@ -222,7 +222,7 @@ TEST_CASE("what is read whole is updated whole, with the same bits", "[exec]") {
   Trained t;
   mlp(t, "relu", 8);
   const Builder b(t.net);
-  b.var("fc_0.b_0").param->clip = clip_by_norm(0.01f);
+  b.var("fc_0.w_0").param->clip = clip_by_norm(0.01f);
   minimize(b, t.loss, Ftrl{.learning_rate = 0.1});
   check_equal_training(t, small_slices());
 }
