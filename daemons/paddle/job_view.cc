@@ -36,6 +36,7 @@ void JobView::take(size_t trainer, std::string_view line, double time) {
   if (std::isnan(cost) && message.find("AvgCost=") == std::string_view::npos) return;
 
   Trainer& t = trainers_[trainer];
+  const bool is_first = !t.told;
   t.told = true;
   t.cost = cost;
   const auto samples = static_cast<int64_t>(number_in(message, "samples", 0));
@@ -49,10 +50,10 @@ void JobView::take(size_t trainer, std::string_view line, double time) {
     t.samples = samples;
     t.batch = static_cast<int64_t>(number_in(message, "Batch", 0));
   }
+  if (is_first) t.first_samples = t.samples;
   last_ = time;
   if (start_ < 0) {
     start_ = time;
-    start_samples_ = t.samples;
     start_pass_ = t.pass;
   }
   if (!of_pass || trainer != 0) return;
@@ -72,13 +73,13 @@ std::string JobView::progress(int columns) const {
     }
     ++told;
     now.cost += t.cost;
-    now.samples += t.samples;
+    now.samples += t.samples - t.first_samples;
   }
   if (told == 0) return "";
   now.cost /= static_cast<double>(told);
   const double passed = last_ - start_;
   if (passed <= 0) return progress_line(now, -1, -1, columns);
-  const double rate = static_cast<double>(now.samples - start_samples_) / passed;
+  const double rate = static_cast<double>(now.samples) / passed;
   // By whole passes: how many batches one has, nobody has told.
   const int64_t done = now.pass - start_pass_, left = std::max<int64_t>(passes_ - now.pass, 0);
   const double each = done > 0 ? passed / static_cast<double>(done) : -1;

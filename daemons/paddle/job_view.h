@@ -30,6 +30,7 @@ class JobView {
     bool told = false;
     int64_t pass = 0, batch = 0;
     int64_t whole = 0, samples = 0;  // of passes that are over, and all
+    int64_t first_samples = 0;       // when it told for the first time
     double cost = 0;
   };
 
@@ -38,7 +39,7 @@ class JobView {
   std::vector<double> costs_;
   std::string model_;
   double start_ = -1, last_ = -1;  // when a trainer told something, first and last
-  int64_t start_samples_ = 0, start_pass_ = 0;
+  int64_t start_pass_ = 0;
 };
 
 // The number after ` name=`, e.g. AvgCost, in a line of the trainer's log; `otherwise` where there
