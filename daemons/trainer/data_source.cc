@@ -92,7 +92,7 @@ bool has_test_data(const JobFile& file) {
 }
 
 std::unique_ptr<Reader> open_data(const JobFile& file, const Model& model, const Options& options,
-                                  const std::string& home, Part part) {
+                                  const std::string& home, Part part, const DataShare& share) {
   const job::DataT& d = *file.job->data;
   ReaderSpec spec;
   spec.format = d.format;
@@ -108,6 +108,8 @@ std::unique_ptr<Reader> open_data(const JobFile& file, const Model& model, const
   spec.data_home = options.text("data_home");
   spec.home = home;
   spec.field_names = d.fields.empty() ? model.inputs : d.fields;
+  spec.trainer_id = share.trainer;
+  spec.trainer_count = share.trainers;
   set_format_options(d, spec);
   std::unique_ptr<Reader> reader = open_reader(spec);
   check_fields(*reader, model, d.format);

@@ -1,18 +1,65 @@
 #include "trainer/session.h"
 
+#include <unistd.h>
+
 #include <cmath>
+#include <cstring>
+#include <set>
 
 #include "base/log.h"
+#include "base/random.h"
+#include "base/version.h"
+#include "options/cluster.h"
+#include "trainer/cut_options.h"
 #include "trainer/data_source.h"
 #include "trainer/model_directory.h"
 
 namespace paddle {
 namespace {
 
-ExecutorOptions executor_options(const Options& options) {
+msg::Mode wire_mode(TrainMode mode) {
+  switch (mode) {
+    case TrainMode::sync: return msg::Mode::sync;
+    case TrainMode::async: return msg::Mode::async;
+    case TrainMode::half_async: return msg::Mode::half_async;
+    case TrainMode::geo: return msg::Mode::geo;
+  }
+  return msg::Mode::sync;
+}
+
+std::string this_process() {
+  char host[256] = "";
+  ::gethostname(host, sizeof host - 1);
+  return text(host, ":", ::getpid());
+}
+
+PsOptions ps_options(const Options& o, const Cluster& cluster, const Model& model) {
+  PsOptions out;
+  for (const std::string& e : cluster.dense)
+    out.shards.push_back(wire::parse_endpoint(e, "the pserver"));
+  out.hello = {.job = o.text("job_name"),
+               .program = model.digest,
+               .process = this_process(),
+               .build = version_text(),
+               .mode = wire_mode(cluster.mode),
+               .trainer = cluster.trainer_id,
+               .trainers = cluster.trainers,
+               .shards = static_cast<uint32_t>(out.shards.size()),
+               .takes_id = !cluster.id_given && cluster.trainers > 1};
+  out.peer_timeout = static_cast<double>(o.integer("peer_timeout"));
+  out.spin_microseconds = o.integer("spin_microseconds");
+  out.queue_size = static_cast<uint64_t>(o.integer("async_queue_size"));
+  out.merge_mean = o.text("async_merge") == "mean";
+  out.geo_steps =
+      cluster.mode == TrainMode::geo ? static_cast<uint64_t>(o.integer("geo_steps")) : 0;
+  return out;
+}
+
+ExecutorOptions executor_options(const Options& options, Remote* remote) {
   return {.threads = static_cast<int>(options.integer("trainer_count")),
           .plan = {.check_nan_inf = options.flag("check_nan_inf"),
-                   .profile = options.flag("show_layer_stat")}};
+                   .profile = options.flag("show_layer_stat"),
+                   .remote = remote}};
 }
 
 }  // namespace
@@ -28,11 +75,35 @@ Session::Session(JobFile file, const Options& options, const Environment& enviro
       environment_(environment),
       file_(std::move(file)),
       model_(build_model(file_, static_cast<uint32_t>(options.integer("seed")), kind)),
-      executor_(executor_options(options)) {}
+      client_(make_client(kind)),
+      executor_(executor_options(options, client_.get())) {}
+
+std::unique_ptr<PsClient> Session::make_client(ModelKind kind) {
+  if (options_.flag("local") || options_.text("job") != "train" || kind != ModelKind::trains)
+    return nullptr;
+  require(
+      !options_.given("seed") || options_.source("seed") != "the clock", Error::Kind::config,
+      "--seed=0 takes another seed in every process, and trainers of one job need the same: give "
+      "them one");
+  const Cluster cluster = cluster_of(options_);
+  const PsOptions ps = ps_options(options_, cluster, model_);
+  cut_ = transpile(model_.net.main, model_.net.startup, cut_options(options_, cluster));
+  for (const std::string& note : cut_.notes) log_info(note);
+  log_info("parameters on pservers:\n" + placement_table(cut_, cluster.dense));
+  return std::make_unique<PsClient>(cut_, scope_, ps, [this] { initialize(); });
+}
+
+const Program& Session::train_program() const {
+  const bool remote = client_ && options_.integer("geo_steps") == 0;
+  return remote ? cut_.trainer : model_.net.main;
+}
 
 Reader& Session::train_data() {
   if (!train_data_) {
-    train_data_ = open_data(file_, model_, options_, variable(environment_, "HOME"), Part::train);
+    const DataShare share =
+        client_ ? DataShare{client_->trainer(), client_->trainers()} : DataShare{};
+    train_data_ =
+        open_data(file_, model_, options_, variable(environment_, "HOME"), Part::train, share);
     log_info(train_data_->source());
   }
   return *train_data_;
@@ -58,7 +129,11 @@ Names Session::field_names(const Reader& reader) const {
 }
 
 Plan& Session::train_plan() {
-  return executor_.plan(model_.net.main, scope_, field_names(train_data()), model_.fetches());
+  // Other trainers draw other random numbers in dropout; those of trainer 0 are a local run's.
+  if (client_ && client_->trainer() > 0)
+    cut_.trainer.random_seed = static_cast<uint32_t>(
+        mix64((uint64_t{client_->trainer()} << 32) | model_.net.main.random_seed));
+  return executor_.plan(train_program(), scope_, field_names(train_data()), model_.fetches());
 }
 
 Plan& Session::test_plan() {
@@ -79,6 +154,28 @@ const Session::Outcome& Session::run(Plan& plan, const Reader& reader, const Bat
           ": lower the learning rate, clip gradients (\"gradient_clip\"), or find the first bad op "
           "with --check_nan_inf");
   return outcome_;
+}
+
+void Session::keep_local_state() {
+  if (!keeps_) {
+    keeps_ = true;
+    std::set<std::string> params;
+    for (const ParamGrad& p : cut_.params) params.insert(p.param);
+    for (const auto& op : train_program().global().ops())
+      for (const std::string& name : op->out.all()) {
+        const Var* v = train_program().global().find(name);
+        if (v && v->persistable && params.insert(name).second && scope_.find(name))
+          kept_.emplace_back(name, scope_.tensor(name).clone());
+      }
+    return;
+  }
+  for (const auto& [name, copy] : kept_)
+    std::memcpy(copy.raw(), scope_.tensor(name).raw(), copy.bytes());
+}
+
+void Session::restore_local_state() {
+  for (const auto& [name, copy] : kept_)
+    std::memcpy(scope_.tensor(name).raw(), copy.raw(), copy.bytes());
 }
 
 void Session::clear_evaluators() {

@@ -13,6 +13,7 @@
 #include "trainer/job_file.h"
 #include "trainer/meter.h"
 #include "trainer/model.h"
+#include "trainer/ps_client.h"
 
 namespace paddle {
 
@@ -56,6 +57,15 @@ class Session {
   // Sets the states of evaluators to zero.
   void clear_evaluators();
 
+  // The pservers of the job; null where it trains in this process alone.
+  PsClient* client() { return client_.get(); }
+  // Trainer 0 tests and saves for all.
+  bool is_first() const { return !client_ || client_->trainer() == 0; }
+  // What a step changes besides parameters (statistics of batch_norm, histograms of auc), kept
+  // before it, so that a step can be computed again.
+  void keep_local_state();
+  void restore_local_state();
+
   // Whether the terminal shows more than ASCII.
   bool utf8() const { return speaks_utf8(environment_); }
 
@@ -63,13 +73,19 @@ class Session {
 
  private:
   Names field_names(const Reader& reader) const;
+  std::unique_ptr<PsClient> make_client(ModelKind kind);
+  const Program& train_program() const;
 
   Options options_;
   Environment environment_;
   JobFile file_;
   Model model_;
+  Cut cut_;
   Scope scope_;
+  std::unique_ptr<PsClient> client_;
   Executor executor_;
+  std::vector<std::pair<std::string, Tensor>> kept_;
+  bool keeps_ = false;  // kept_ lists all that there is to keep
   std::unique_ptr<Reader> train_data_, test_data_;
   Outcome outcome_;
 };

@@ -44,18 +44,30 @@ class TrainLoop {
   explicit TrainLoop(Session& session)
       : s_(session),
         o_(session.options()),
+        client_(session.client()),
         passes_(static_cast<uint64_t>(o_.integer("num_passes"))),
         pass_meter_(session.model().evaluators),
         period_meter_(session.model().evaluators) {}
 
   void run() {
+    const Progressed first = s_.at;
+    if (client_) {
+      const Rewind start = client_->join(s_.at.step);
+      log_info(text("joined as trainer ", client_->trainer(), " of ", client_->trainers(),
+                    " at step ", start.step));
+      go_to(start, first);
+    }
     Reader& data = s_.train_data();
     records_ = data.records();
     log_info(text("training passes ", s_.at.pass, " to ", passes_ - 1));
-    while (s_.at.pass < passes_ && !stop_signal()) {
-      data.seek({s_.at.pass, s_.at.record});
-      if (s_.at.record == 0) s_.clear_evaluators();
-      pass(data);
+    for (bool done = false; !done;) {
+      try {
+        passes(data);
+        if (client_ && !stop_signal()) leave();
+        done = true;
+      } catch (const Rewind& back) {
+        go_to(back, first);
+      }
     }
     progress_.clear();
     if (o_.flag("show_curve")) draw_curve();
@@ -68,22 +80,91 @@ class TrainLoop {
   }
 
  private:
+  void passes(Reader& data) {
+    while (s_.at.pass < passes_ && !stop_signal()) {
+      data.seek({s_.at.pass, s_.at.record});
+      if (s_.at.record == 0) s_.clear_evaluators();
+      pass(data);
+    }
+  }
+
   void pass(Reader& data) {
     Plan& plan = s_.train_plan();
-    pass_meter_.clear();
-    period_meter_.clear();
+    if (metered_pass_ != s_.at.pass || s_.at.record == 0) {
+      metered_pass_ = s_.at.pass;
+      metered_step_ = s_.at.step;
+      pass_meter_.clear();
+      period_meter_.clear();
+    }
     while (data.next(batch_)) {
+      const Progressed after{.step = s_.at.step + 1,
+                             .pass = s_.at.pass,
+                             .record = data.position().record,
+                             .batch = s_.at.batch + 1,
+                             .samples = s_.at.samples + static_cast<uint64_t>(batch_.samples)};
+      if (client_) {
+        s_.keep_local_state();
+        client_->begin_step(s_.at.step, place_of(s_.at), place_of(after));
+      }
       const Session::Outcome& o = s_.run(plan, data, batch_, s_.at.step);
-      ++s_.at.step;
-      ++s_.at.batch;
-      s_.at.record = data.position().record;
-      s_.at.samples += static_cast<uint64_t>(batch_.samples);
-      pass_meter_.add(batch_.samples, o.cost, o.values);
-      period_meter_.add(batch_.samples, o.cost, o.values);
+      if (client_) client_->end_step();
+      // A step that is computed again after a recovery was counted before.
+      if (s_.at.step >= metered_step_) {
+        pass_meter_.add(batch_.samples, o.cost, o.values);
+        period_meter_.add(batch_.samples, o.cost, o.values);
+        metered_step_ = after.step;
+      }
+      s_.at = after;
       after_batch();
       if (stop_signal()) return;
     }
     end_pass();
+  }
+
+  static Place place_of(const Progressed& at) {
+    return {.pass = at.pass, .record = at.record, .batch = at.batch, .samples = at.samples};
+  }
+
+  // To the step that all pservers can go on with.
+  void go_to(const Rewind& to, const Progressed& first) {
+    if (to.step == s_.at.step) s_.restore_local_state();
+    const Place p = to.place.value_or(place_of(first));
+    s_.at = {.step = to.step,
+             .pass = p.pass,
+             .record = p.record,
+             .batch = p.batch,
+             .samples = p.samples};
+    if (costs_.size() > p.pass - first.pass) costs_.resize(p.pass - first.pass);
+  }
+
+  // The end of a job with pservers: the first trainer stays until all have finished, so that what
+  // it saves is what all of them made.
+  void leave() {
+    client_->finish(s_.at.step);
+    tell("finished");
+    if (s_.is_first()) {
+      client_->wait_for_others();
+      client_->collect();
+      log_test();
+      save(pass_name(passes_ - 1));
+    }
+    client_->say_bye();
+    if (client_->dropped() > 0)
+      log_warn(text(client_->dropped(), " gradients were too old and not applied"));
+  }
+
+  void tell(const char* state) {
+    const int64_t size = batch_.samples;
+    client_->tell({.step = s_.at.step,
+                   .pass = s_.at.pass,
+                   .passes = passes_,
+                   .batch = s_.at.batch,
+                   .batches = static_cast<uint64_t>(
+                       records_ > 0 && size > 0 ? (records_ + size - 1) / size : 0),
+                   .samples = s_.at.samples,
+                   .rate = rate_.per_second(s_.at.samples),
+                   .cost = pass_meter_.cost(),
+                   .state = state});
   }
 
   static bool every(uint64_t n, int64_t period) {
@@ -91,6 +172,7 @@ class TrainLoop {
   }
 
   void after_batch() {
+    if (client_ && rate_.due()) tell("training");
     if (progress_.due()) draw();
     if (!progress_.active() && every(s_.at.batch, o_.integer("dot_period"))) show_dot();
     if (every(s_.at.batch, o_.integer("log_period"))) log_period();
@@ -112,7 +194,11 @@ class TrainLoop {
   }
 
   void log_test() {
-    if (s_.test_data() == nullptr) return;
+    if (!s_.is_first() || s_.test_data() == nullptr) return;
+    if (client_) {
+      tell("testing");
+      client_->refresh(s_.at.step);
+    }
     const Meter m = s_.test();
     log_info(text(" Test samples=", m.samples(), " cost=", number(m.cost()),
                   " Eval: ", m.evaluators_text()));
@@ -123,16 +209,26 @@ class TrainLoop {
                   " AvgCost=", number(pass_meter_.cost()),
                   " Eval: ", pass_meter_.evaluators_text()));
     costs_.push_back(pass_meter_.cost());
-    if (o_.integer("test_period") == 0) log_test();
     const uint64_t done = s_.at.pass;
+    const bool last = done + 1 == passes_;
+    if (client_ && last) {  // see leave()
+      ++s_.at.pass;
+      s_.at.record = s_.at.batch = 0;
+      return;
+    }
+    if (o_.integer("test_period") == 0) log_test();
     ++s_.at.pass;
     s_.at.record = s_.at.batch = 0;
-    const bool last = s_.at.pass == passes_;
     if (every(done, o_.integer("saving_period")) || last) save(pass_name(done));
   }
 
   void save(const std::string& name) {
-    if (o_.text("save_dir").empty()) return;
+    if (o_.text("save_dir").empty() || !s_.is_first()) return;
+    if (client_) {
+      tell("saving");
+      client_->refresh(s_.at.step);
+      client_->collect();
+    }
     const std::string before = saved_;
     saved_ = save_model(s_, name);
     log_info("saved " + saved_);
@@ -161,9 +257,32 @@ class TrainLoop {
     std::fputs(drawing.c_str(), stderr);
   }
 
+  // Samples per second since the last look, at most five looks a second.
+  struct Rate {
+    std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
+    uint64_t samples = 0;
+    double rate = 0;
+    bool due() const {
+      return std::chrono::steady_clock::now() - last > std::chrono::milliseconds(200);
+    }
+    double per_second(uint64_t now_samples) {
+      const auto now = std::chrono::steady_clock::now();
+      const double seconds = std::chrono::duration<double>(now - last).count();
+      if (seconds > 0.1) {
+        rate = now_samples > samples ? static_cast<double>(now_samples - samples) / seconds : 0;
+        last = now;
+        samples = now_samples;
+      }
+      return rate;
+    }
+  };
+
   Session& s_;
   const Options& o_;
+  PsClient* client_;  // null where there are no pservers
   uint64_t passes_;
+  uint64_t metered_pass_ = ~uint64_t{0}, metered_step_ = 0;
+  Rate rate_;
   int64_t records_ = -1;
   Batch batch_;
   Meter pass_meter_, period_meter_;

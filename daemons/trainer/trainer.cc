@@ -9,7 +9,6 @@
 #include "base/log.h"
 #include "base/suggest.h"
 #include "graph/dot.h"
-#include "graph/text.h"
 #include "options/cluster.h"
 #include "options/environment.h"
 #include "options/program.h"
@@ -41,12 +40,6 @@ std::string config_of(const Options& options) {
   return model + "/" + read_file(model + "/path.txt", 4096);
 }
 
-Model model_of(std::span<const std::string> words, size_t args_at) {
-  Options options = Options::parse({}, {}, trainer_options());
-  const JobFile file = read_job(words[0], words.size() > args_at ? words[args_at] : "", options);
-  return build_model(file, 1);
-}
-
 }  // namespace
 
 int trainer_main(std::span<const std::string> arguments) {
@@ -73,23 +66,12 @@ int trainer_main(std::span<const std::string> arguments) {
   return 0;
 }
 
-int dump_config_main(std::span<const std::string> arguments) {
-  std::vector<std::string> words(arguments.begin(), arguments.end());
-  const bool whole = std::erase(words, "--whole") > 0;
-  require(words.size() == 1 || words.size() == 2, Error::Kind::config,
-          "usage: paddle dump_config JOB.json [name=value,…] [--whole]   (--whole: the startup "
-          "program too)");
-  const Model model = model_of(words, 1);
-  if (whole)
-    std::cout << "startup program\n" << program_text(model.net.startup) << "\nmain program\n";
-  std::cout << program_text(model.net.main) << std::flush;
-  return 0;
-}
-
 int make_diagram_main(std::span<const std::string> arguments) {
   require(arguments.size() == 2 || arguments.size() == 3, Error::Kind::config,
           "usage: paddle make_diagram JOB.json FILE.dot [name=value,…]");
-  const Model model = model_of(arguments, 2);
+  Options options = Options::parse({}, {}, trainer_options());
+  const JobFile file = read_job(arguments[0], arguments.size() > 2 ? arguments[2] : "", options);
+  const Model model = build_model(file, 1);
   write_file_atomically(arguments[1], program_dot(model.test));
   std::cerr << "wrote " << arguments[1] << ": draw it with dot -Tsvg " << arguments[1] << "\n";
   return 0;

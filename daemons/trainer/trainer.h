@@ -9,8 +9,8 @@ namespace paddle {
 // Runs one job by flags and environment and returns its exit code. Throws Error.
 int trainer_main(std::span<const std::string> arguments);
 
-// paddle dump_config CONFIG [config_args] [--whole]: the programs that a job makes, as text on
-// stdout.
+// paddle dump_config CONFIG [config_args] [--role=trainer|pserver] [--whole] [--dot]: the program
+// that a job makes, or its halves, on stdout; with a role the placement of slices on stderr.
 int dump_config_main(std::span<const std::string> arguments);
 
 // paddle make_diagram CONFIG DOTFILE [config_args]: the network as a Graphviz file.

@@ -16,6 +16,8 @@ constexpr bool built_with_avx = false;
 
 }  // namespace
 
+std::string version_text() { return version; }
+
 std::string version_block() {
   struct Feature {
     const char* name;

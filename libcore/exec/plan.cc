@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "base/suggest.h"
 #include "exec/fuse.h"
+#include "exec/lower_remote.h"
 
 namespace paddle {
 namespace {
@@ -81,8 +82,14 @@ void Plan::add_ops(const Program&, const Block& block, const Names& feeds, const
   std::vector<Op> ops;
   for (const auto& op : block.ops())
     if (op->type != "feed" && op->type != "fetch") ops.push_back(*op);
-  ops = needed_ops(std::move(ops), block, scope_, fetches);
-  if (fuse) ops = fuse_ops(std::move(ops), block, scope_, feeds, fetches);
+  const RemoteOps remote = take_remote_ops(ops, block);
+  const Names pushed = remote.pushed();
+  pushed_.insert(pushed.begin(), pushed.end());
+  Names wanted = fetches;
+  wanted.insert(wanted.end(), pushed.begin(), pushed.end());
+  ops = needed_ops(std::move(ops), block, scope_, wanted);
+  if (fuse) ops = fuse_ops(std::move(ops), block, scope_, feeds, wanted);
+  place_remote_ops(ops, remote);
   for (Op& op : ops) {
     Step s;
     s.def = &op_def(op.type);
@@ -127,7 +134,7 @@ int Plan::var_index(const Block& block, const std::string& name) {
       v.declared.height = v.declared.shape[0];
   }
   const int index = static_cast<int>(vars_.size());
-  if (held || (declared && declared->persistable)) {
+  if (held || (declared && declared->persistable) || pushed_.count(name)) {
     v.home = Home::scope;
     v.variable = &scope_.var(name);
     scope_vars_.push_back(index);

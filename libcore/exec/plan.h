@@ -5,6 +5,7 @@
 
 #include <deque>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -33,9 +34,9 @@ struct OpCost {
 
 class Plan {
  public:
-  // Variables that are persistable, or that the scope holds already, live in the scope; feeds are
-  // borrowed; the rest is the plan's own. The program may change or go away afterwards; the scope
-  // must outlive the plan.
+  // Variables that are persistable, or that the scope holds already, live in the scope, and so do
+  // gradients that are pushed to pservers; feeds are borrowed; the rest is the plan's own. The
+  // program may change or go away afterwards; the scope must outlive the plan.
   Plan(const Program& program, int32_t block, Scope& scope, const Names& feeds,
        const Names& fetches, ThreadPool& pool, const PlanOptions& options);
 
@@ -103,6 +104,7 @@ class Plan {
   ThreadPool& pool_;
   PlanOptions options_;
   uint32_t seed_;
+  std::set<std::string> pushed_;  // gradients whose memory is read after the step has ended
   std::vector<PlanVar> vars_;
   std::unordered_map<std::string, int> index_;
   std::vector<Step> steps_;

@@ -51,7 +51,10 @@ std::string slots_text(const Slots& slots) {
 }  // namespace
 
 std::string op_text(const Op& op) {
-  return op.type + ": " + slots_text(op.out) + (op.in.size() ? " <- " : "") + slots_text(op.in);
+  std::string out = op.type + ":";
+  if (op.out.size() > 0) out += " " + slots_text(op.out);
+  if (op.in.size() > 0) out += " <- " + slots_text(op.in);
+  return out;
 }
 
 }  // namespace paddle

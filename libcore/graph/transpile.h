@@ -32,9 +32,10 @@ struct TranspileOptions {
 
 // A run of whole rows of one parameter. Its id is its place in Cut::slices.
 struct SliceSpec {
-  std::string param, grad;  // as the trainer's program names them
+  std::string param, grad;  // as the program that was cut names them
   std::string name;         // "fc_0.w_0", or "fc_0.w_0.block1" where there are several
   std::string merged_grad;  // the variable of the pserver half that the update reads
+  Names states;             // of the pserver half: what the update keeps, accumulators
   int32_t param_index = 0;  // place of the parameter in Cut::params
   int32_t index = 0;        // place among the slices of this parameter
   DType dtype = DType::f32;
@@ -55,14 +56,19 @@ struct Cut {
   Program trainer;                // Fluid's form: send, send_barrier, recv, fetch_barrier
   std::vector<Program> pservers;  // one per endpoint; block 0 holds listen_and_serv
   std::vector<Program> startups;  // of the pservers: first values of what their programs keep
+  Names shared;  // what every pserver half keeps a copy of: learning rates, the step counter
+  std::vector<std::string> notes;  // sentences: where the cut is not what one might expect
 };
 
-// Cuts what minimize() made. Throws Error(config) for what cannot be cut: no optimizer, an update
-// rule that does not work on slices, a clip by the global norm over several shards.
+// Cuts what minimize() made; the halves of the pservers are the same whatever the trainer's id.
+// A parameter whose update needs the whole gradient (a clip by norm) stays in one piece; sparse
+// gradients become dense ones; Cut::notes tells both. Throws Error(config) for what cannot be cut:
+// no optimizer, a program that is half of a cut already, a clip by the global norm of several
+// parameters, an update rule that is defined on sparse gradients only.
 Cut transpile(const Program& main, const Program& startup, const TranspileOptions& options);
 
 // The placement for people: one row per shard with slices, bytes and share of the mean, then the
-// imbalance.
+// imbalance, and a line for shards that hold nothing.
 std::string placement_table(const Cut& cut, const Names& endpoints);
 
 }  // namespace paddle

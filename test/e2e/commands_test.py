@@ -34,6 +34,35 @@ class Commands(EndToEnd):
         whole = self.paddle("dump_config", os.path.join(CONFIGS, "fit_a_line.json"), "--whole").stdout
         self.assertIn("uniform_random", whole)
 
+    def test_dump_config_of_a_half(self):
+        job = os.path.join(CONFIGS, "recognize_digits_mlp.json")
+        cluster = ("--pservers=h1,h2", "--ports_num=2", "--trainers=2")
+        done = self.paddle("dump_config", job, "--role=trainer", "--trainer_id=1", *cluster)
+        for word in ("send_barrier", "split_byref", ".block3.trainer_1", "recv_varnames", "h2:7165"):
+            self.assertIn(word, done.stdout)
+        self.assertNotIn("LearningRate", done.stdout)
+        self.assertRegex(done.stderr, r"(?m)^shard +endpoint +slices +bytes +% of mean$")
+        self.assertRegex(done.stderr, r"(?m)^ +3  h2:7165 +\d+ +\d+ +\d+$")
+        self.assertRegex(done.stderr, r"(?m)^imbalance: the fullest shard holds 1\.\d\d times the mean$")
+
+        done = self.paddle("dump_config", job, "--role=pserver", *cluster)
+        self.assertEqual(done.stdout.count("listen_and_serv"), 4)
+        self.assertIn("shard 2 h2:7164\n", done.stdout)
+        one = self.paddle("dump_config", job, "--role=pserver", "--endpoint=h2:7164", "--whole", *cluster).stdout
+        self.assertEqual(one.count("listen_and_serv"), 1)
+        self.assertIn('endpoint="h2:7164"', one)
+        self.assertIn("startup program\n", one)
+        dot = self.paddle("dump_config", job, "--role=pserver", "--dot", *cluster).stdout
+        self.assertEqual(dot.count("digraph program {"), 4)
+        self.assertTrue(dot.startswith("// shard 0 h1:7164\ndigraph"))
+        placed = self.paddle("dump_config", job, "--role=trainer", "--split_method=round_robin", "--noslice_var_up", *cluster)
+        self.assertNotIn("split_byref", placed.stdout)
+
+        for words, flags in ((("trainer", "pserver"), ("--role=server",)), (("trainer_id", "from 0 to 1"), ("--role=trainer", "--trainer_id=2", "--trainers=2")),
+                             (("h9:1", "dense shards are"), ("--role=pserver", "--endpoint=h9:1", *cluster)),
+                             (("belongs to --role=pserver",), ("--role=trainer", "--endpoint=h1:7164")), (("split_method",), ("--role=trainer", "--split_method=best"))):
+            self.refused(self.paddle("dump_config", job, *flags, check=None), 2, *words)
+
     def test_make_diagram(self):
         self.paddle("make_diagram", os.path.join(CONFIGS, "fit_a_line.json"), "net.dot")
         with open(self.path("net.dot")) as f:

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "exec/networks.h"
+#include "graph/transpile.h"
 
 namespace {
 std::atomic<int64_t> allocations{0};
@@ -66,4 +67,36 @@ TEST_CASE("a step allocates nothing after warm-up", "[exec]") {
   for (uint64_t i = 0; i < 100; ++i) step(i);
   const int64_t after = allocations;
   CHECK(after == before);
+}
+
+namespace {
+class Nowhere : public Remote {
+ public:
+  void push(int32_t, const View&, uint64_t) override { ++pushes; }
+  void pull(int32_t, const View&, uint64_t) override {}
+  int pushes = 0;
+};
+}  // namespace
+
+TEST_CASE("nor does a step of the trainer's half of a cut", "[exec]") {
+  Trained t;
+  mlp(t, "tanh", 16);
+  minimize(Builder(t.net), t.loss, Adam{.learning_rate = 0.1});
+  const Cut cut = transpile(t.net.main, t.net.startup,
+                            {.trainers = 2, .endpoints = {"a:1", "b:1"}, .min_block_size = 5});
+  Nowhere remote;
+  Executor executor({.plan = {.remote = &remote}});
+  Scope scope;
+  executor.run(t.net.startup, scope);
+  Plan& plan = executor.plan(cut.trainer, scope, {t.feeds[0].first, t.feeds[1].first}, {t.loss});
+  const auto step = [&](uint64_t i) {
+    for (size_t f = 0; f < 2; ++f) plan.feed(f, t.feeds[f].second);
+    plan.run(i);
+  };
+  for (uint64_t i = 0; i < 3; ++i) step(i);
+  const int64_t before = allocations;
+  for (uint64_t i = 0; i < 100; ++i) step(i);
+  const int64_t after = allocations;
+  CHECK(after == before);
+  CHECK(remote.pushes == 103 * 6);
 }

@@ -1,0 +1,13 @@
+// How a job's program is cut, by the options of a trainer.
+#pragma once
+
+#include "graph/transpile.h"
+#include "options/cluster.h"
+
+namespace paddle {
+
+// `cluster` is cluster_of(options). Only sync training averages gradients; all other modes apply
+// them one by one.
+TranspileOptions cut_options(const Options& options, const Cluster& cluster);
+
+}  // namespace paddle

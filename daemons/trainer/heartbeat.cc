@@ -1,0 +1,168 @@
+#include "trainer/heartbeat.h"
+
+#include <algorithm>
+#include <mutex>
+#include <thread>
+
+#include "base/error.h"
+#include "base/log.h"
+
+namespace paddle {
+namespace {
+
+constexpr auto period = std::chrono::seconds(1);
+constexpr double connect_seconds = 5;
+
+}  // namespace
+
+void send_hello(wire::Connection& to, const HelloFields& h, msg::Role role, uint32_t shard) {
+  auto& b = to.builder();
+  const auto build = b.CreateString(h.build), job = b.CreateString(h.job),
+             program = b.CreateString(h.program), process = b.CreateString(h.process);
+  msg::HelloBuilder hello(b);
+  hello.add_protocol(wire::protocol_version);
+  hello.add_build(build);
+  hello.add_role(role);
+  hello.add_job(job);
+  hello.add_mode(h.mode);
+  hello.add_trainer(h.trainer);
+  hello.add_trainers(h.trainers);
+  hello.add_incarnation(h.incarnation);
+  hello.add_shard(shard);
+  hello.add_shards(h.shards);
+  hello.add_program(program);
+  hello.add_process(process);
+  hello.add_takes_id(h.takes_id);
+  to.send(0, hello.Finish());
+  to.flush();
+}
+
+struct Heartbeat::State {
+  // One shard's connection; it connects again and again.
+  class Line : public wire::Handler {
+   public:
+    Line(State& state, wire::Endpoint to, uint32_t index)
+        : state_(state), to_(std::move(to)), index_(index) {}
+
+    asio::awaitable<void> run() {
+      asio::steady_timer timer(state_.io);
+      for (;;) {
+        try {
+          tcp::socket socket = co_await wire::connect(to_, connect_seconds);
+          connection_ = wire::Connection::start(std::move(socket), *this, false);
+          send_hello(*connection_, state_.hello, msg::Role::beat, index_);
+        } catch (const Error&) {  // the data connection tells the user about it
+        }
+        while (connection_ && connection_->open()) {
+          send_beat();
+          timer.expires_after(period);
+          co_await timer.async_wait(asio::use_awaitable);
+        }
+        timer.expires_after(period);
+        co_await timer.async_wait(asio::use_awaitable);
+      }
+    }
+
+    std::span<std::byte> land(wire::Connection&, const msg::Message&, uint64_t) override {
+      return {};
+    }
+    void handle(wire::Connection&, const msg::Message& head, uint64_t) override {
+      const std::scoped_lock lock(state_.mutex);
+      ShardNews& news = state_.news[index_];
+      if (const auto* ack = head.body_as_BeatAck()) {
+        news.waiting = ack->waiting() ? ack->waiting()->str() : "";
+        news.failure = ack->failure() ? ack->failure()->str() : "";
+        news.finished = ack->finished();
+      } else if (const auto* failure = head.body_as_Failure()) {
+        if (failure->code() == msg::FailureCode::job_failed)
+          news.failure = failure->message()->str();
+      }
+    }
+    void closed(wire::Connection&, const std::string& why) override {
+      log_detail(1, text("heartbeat to ", to_.text(), " ended: ", why));
+      const std::scoped_lock lock(state_.mutex);
+      state_.news[index_].waiting.clear();
+    }
+
+    void send_beat() {
+      if (!connection_ || !connection_->open()) return;
+      TrainerProgress p;
+      {
+        const std::scoped_lock lock(state_.mutex);
+        p = state_.progress;
+      }
+      auto& b = connection_->builder();
+      const auto words = b.CreateString(p.state);
+      msg::BeatBuilder beat(b);
+      beat.add_trainer(state_.hello.trainer);
+      beat.add_incarnation(state_.hello.incarnation);
+      beat.add_step(p.step);
+      beat.add_pass(p.pass);
+      beat.add_passes(p.passes);
+      beat.add_batch(p.batch);
+      beat.add_batches(p.batches);
+      beat.add_samples(p.samples);
+      beat.add_rate(p.rate);
+      beat.add_cost(p.cost);
+      beat.add_state(words);
+      connection_->send(0, beat.Finish());
+      connection_->flush();
+    }
+
+   private:
+    State& state_;
+    wire::Endpoint to_;
+    uint32_t index_;
+    std::shared_ptr<wire::Connection> connection_;
+  };
+
+  HelloFields hello;
+  mutable std::mutex mutex;  // guards progress and news
+  TrainerProgress progress;
+  std::vector<ShardNews> news;
+  asio::io_context io{1};
+  std::vector<std::unique_ptr<Line>> lines;
+  std::thread thread;
+};
+
+Heartbeat::Heartbeat(const std::vector<wire::Endpoint>& shards, const HelloFields& hello)
+    : state_(std::make_unique<State>()) {
+  state_->hello = hello;
+  state_->news.resize(shards.size());
+  for (size_t i = 0; i < shards.size(); ++i) {
+    state_->lines.push_back(
+        std::make_unique<State::Line>(*state_, shards[i], static_cast<uint32_t>(i)));
+    asio::co_spawn(state_->io, state_->lines[i]->run(), asio::detached);
+  }
+  state_->thread = std::thread([io = &state_->io] { io->run(); });
+}
+
+Heartbeat::~Heartbeat() {
+  state_->io.stop();
+  state_->thread.join();
+}
+
+void Heartbeat::tell(const TrainerProgress& progress) {
+  const std::scoped_lock lock(state_->mutex);
+  state_->progress = progress;
+}
+
+void Heartbeat::ask() {
+  asio::post(state_->io, [state = state_.get()] {
+    for (const auto& line : state->lines) line->send_beat();
+  });
+}
+
+ShardNews Heartbeat::news() const {
+  const std::scoped_lock lock(state_->mutex);
+  ShardNews out;
+  if (!state_->news.empty()) out.finished = ~uint32_t{0};
+  for (const ShardNews& n : state_->news) {
+    if (out.waiting.empty()) out.waiting = n.waiting;
+    if (out.failure.empty()) out.failure = n.failure;
+    out.finished = std::min(out.finished, n.finished);
+  }
+  return out;
+}
+
+}  // namespace paddle

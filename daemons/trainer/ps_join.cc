@@ -1,0 +1,194 @@
+#include "trainer/ps_join.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+
+namespace paddle {
+namespace {
+
+using Action = JoinDecision::Action;
+using State = msg::ShardState;
+
+Place place_of(const msg::Place* p) {
+  return p ? Place{p->pass(), p->record(), p->batch(), p->samples()} : Place{};
+}
+
+std::vector<size_t> all_of(const std::vector<Greeting>& shards) {
+  std::vector<size_t> out(shards.size());
+  for (size_t i = 0; i < out.size(); ++i) out[i] = i;
+  return out;
+}
+
+// The newest step that every shard can go back to; none where there is no common one.
+std::optional<uint64_t> common_snapshot(const std::vector<Greeting>& shards) {
+  std::set<uint64_t> common(shards[0].snapshots.begin(), shards[0].snapshots.end());
+  for (const Greeting& g : shards) {
+    std::set<uint64_t> both;
+    for (const uint64_t step : g.snapshots)
+      if (common.count(step)) both.insert(step);
+    common = std::move(both);
+  }
+  return common.empty() ? std::nullopt : std::optional(*common.rbegin());
+}
+
+std::optional<Place> place_before(const std::vector<Greeting>& shards, uint64_t step) {
+  for (const Greeting& g : shards) {
+    if (!g.has_place) continue;
+    if (g.place_step == step) return g.begin;
+    if (g.place_step + 1 == step) return g.end;
+  }
+  return {};
+}
+
+// Back to the newest common snapshot, or else to the first values.
+JoinDecision go_back(const std::vector<Greeting>& shards, uint64_t epoch, uint64_t first_step,
+                     const std::string& why) {
+  JoinDecision d{.shards = all_of(shards), .epoch = epoch + 1, .why = why};
+  if (const auto step = common_snapshot(shards)) {
+    d.action = Action::rollback;
+    d.step = *step;
+  } else {
+    d.action = Action::configure;
+    d.step = first_step;
+    d.reset = true;
+  }
+  return d;
+}
+
+// A rollback that somebody began and did not finish: the shards that are behind follow the others.
+JoinDecision follow(const std::vector<Greeting>& shards, uint64_t epoch, uint64_t first_step) {
+  JoinDecision d{.action = Action::rollback, .epoch = epoch};
+  std::optional<uint64_t> step;
+  for (size_t i = 0; i < shards.size(); ++i) {
+    const Greeting& g = shards[i];
+    if (g.epoch == epoch && !g.slices.empty()) step = g.slices[0].version;
+    if (g.epoch < epoch) d.shards.push_back(i);
+  }
+  d.step = step.value_or(first_step);
+  const bool all_have = std::all_of(d.shards.begin(), d.shards.end(), [&](size_t i) {
+    const auto& have = shards[i].snapshots;
+    return std::find(have.begin(), have.end(), d.step) != have.end();
+  });
+  d.why = text("the job goes back to step ", d.step);
+  if (all_have) return d;
+  if (d.step == first_step) {
+    d.action = Action::configure;
+    d.reset = true;
+    return d;
+  }
+  return go_back(shards, epoch, first_step, "not every pserver has step " + std::to_string(d.step));
+}
+
+JoinDecision join_sync(const std::vector<Greeting>& shards, uint64_t epoch,
+                       const JoinQuestion& question) {
+  bool lost = false, any = false;
+  uint64_t next = ~uint64_t{0}, newest = 0;
+  for (const Greeting& g : shards) {
+    lost = lost || g.lost;
+    for (const Greeting::Slice& s : g.slices) {
+      any = true;
+      next = std::min(next, s.version + (s.contributed ? 1 : 0));
+      newest = std::max(newest, s.version);
+    }
+  }
+  if (!any) next = newest = question.first_step;
+  JoinDecision d{.action = Action::join, .shards = all_of(shards), .epoch = epoch};
+  if (lost || question.margin > 0) {
+    d.step = newest + question.margin;
+    d.place = place_before(shards, d.step);
+    for (const Greeting& g : shards)
+      if (!d.place && g.has_place) d.place = g.end;
+    return d;
+  }
+  for (const Greeting& g : shards)
+    for (const Greeting::Slice& s : g.slices)
+      if (s.version != next && s.version != next + 1)
+        return go_back(shards, epoch, question.first_step,
+                       text("pserver ", g.endpoint, " stands at step ", s.version,
+                            " and others at step ", next));
+  d.step = next;
+  d.place = place_before(shards, next);
+  return d;
+}
+
+JoinDecision join_async(const std::vector<Greeting>& shards, uint64_t epoch) {
+  JoinDecision d{.action = Action::join, .shards = all_of(shards), .epoch = epoch};
+  for (const Greeting& g : shards) {
+    for (const Greeting::Slice& s : g.slices) d.step = std::max(d.step, s.steps);
+    if (g.has_place && (!d.place || g.end.samples > d.place->samples)) d.place = g.end;
+  }
+  return d;
+}
+
+}  // namespace
+
+Greeting read_greeting(const msg::Welcome& w, const std::string& endpoint) {
+  Greeting g{.endpoint = endpoint,
+             .instance = w.instance(),
+             .epoch = w.epoch(),
+             .state = w.state(),
+             .trainer = w.trainer(),
+             .has_place = w.has_place(),
+             .lost = w.lost(),
+             .place_step = w.place_step(),
+             .begin = place_of(w.begin()),
+             .end = place_of(w.end())};
+  if (w.init()) g.init = w.init()->str();
+  if (w.configured_by()) g.configured_by = w.configured_by()->str();
+  if (w.slices())
+    for (const msg::SliceState* s : *w.slices())
+      g.slices.push_back({s->slice(), s->version(), s->contributed(), s->last_step()});
+  if (w.snapshots()) g.snapshots.assign(w.snapshots()->begin(), w.snapshots()->end());
+  return g;
+}
+
+JoinDecision decide(const std::vector<Greeting>& shards, const JoinQuestion& question) {
+  uint64_t epoch = 0;
+  bool moved_on = false;  // some shard is past its first values
+  std::vector<size_t> empty;
+  const Greeting* ready = nullptr;
+  for (size_t i = 0; i < shards.size(); ++i) {
+    const Greeting& g = shards[i];
+    epoch = std::max(epoch, g.epoch);
+    if (g.state == State::stopping)
+      return {.why = "pserver " + g.endpoint + " is going down: waiting for it to return"};
+    if (g.state == State::configuring)
+      return {.why = text("waiting for ", g.configured_by, " to configure pserver ", g.endpoint)};
+    if (g.state == State::empty) {
+      empty.push_back(i);
+      continue;
+    }
+    ready = &g;
+    for (const Greeting::Slice& s : g.slices)
+      moved_on = moved_on || s.version != question.first_step || s.contributed || s.steps > 0;
+  }
+  if (empty.size() == shards.size() || (!empty.empty() && question.mode != msg::Mode::sync))
+    return {.action = Action::configure,
+            .shards = empty,
+            .epoch = epoch,
+            .step = question.first_step,
+            .why = empty.size() == shards.size()
+                       ? ""
+                       : text("pserver ", shards[empty[0]].endpoint,
+                              " came back empty: it gets this trainer's values")};
+  if (!empty.empty()) {
+    const std::string& behind = shards[empty[0]].endpoint;
+    if (moved_on)
+      return go_back(shards, epoch, question.first_step,
+                     "pserver " + behind + " came back without its state");
+    if (ready->init == question.init && ready->epoch == epoch)
+      return {.action = Action::configure,
+              .shards = empty,
+              .epoch = epoch,
+              .step = question.first_step};
+    return {.why = text("waiting for ", ready->configured_by, " to configure pserver ", behind)};
+  }
+  for (const Greeting& g : shards)
+    if (g.epoch != epoch) return follow(shards, epoch, question.first_step);
+  return question.mode == msg::Mode::sync ? join_sync(shards, epoch, question)
+                                          : join_async(shards, epoch);
+}
+
+}  // namespace paddle

@@ -1,0 +1,66 @@
+// What a trainer does next, from what all shards told it when it greeted them. Pure logic: the
+// client (ps_client.h) asks it again after every change.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "wire/frame.h"
+
+namespace paddle {
+
+// Where a trainer stands in its data.
+struct Place {
+  uint64_t pass = 0, record = 0, batch = 0, samples = 0;
+  bool operator==(const Place&) const = default;
+};
+
+// A shard's Welcome.
+struct Greeting {
+  struct Slice {
+    uint32_t id = 0;
+    uint64_t version = 0;
+    bool contributed = false;  // this trainer's gradient for the round of `version` is there
+    uint64_t steps = 0;        // async: steps of this trainer applied so far
+  };
+  std::string endpoint;  // for sentences
+  uint64_t instance = 0, epoch = 0;
+  msg::ShardState state = msg::ShardState::empty;
+  uint32_t trainer = 0;
+  std::string init, configured_by;
+  std::vector<Slice> slices;
+  std::vector<uint64_t> snapshots;
+  bool has_place = false, lost = false;
+  uint64_t place_step = 0;
+  Place begin, end;  // of place_step
+};
+Greeting read_greeting(const msg::Welcome& welcome, const std::string& endpoint);
+
+struct JoinDecision {
+  enum class Action {
+    wait,       // somebody else is at work: ask again
+    configure,  // give `shards` their first values
+    rollback,   // send `shards` back to the snapshot of `step`
+    join,       // all are ready: go on with `step`
+  };
+  Action action = Action::wait;
+  std::vector<size_t> shards;
+  uint64_t epoch = 0;
+  uint64_t step = 0;
+  bool reset = false;          // configure: replaces what the shards hold
+  std::optional<Place> place;  // join: where the data of `step` begins
+  std::string why;             // for the log: whom or what this is about
+};
+
+struct JoinQuestion {
+  msg::Mode mode = msg::Mode::sync;
+  std::string init;         // digest of this trainer's first values
+  uint64_t first_step = 0;  // version of the first values
+  uint64_t margin = 0;      // a dropped trainer joins this many versions later
+};
+
+JoinDecision decide(const std::vector<Greeting>& shards, const JoinQuestion& question);
+
+}  // namespace paddle

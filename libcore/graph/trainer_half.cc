@@ -1,0 +1,168 @@
+#include <algorithm>
+#include <cassert>
+#include <set>
+
+#include "base/error.h"
+#include "graph/halves.h"
+
+namespace paddle {
+namespace {
+
+// The slices of one parameter as the send and receive ops of Fluid list them.
+struct Pieces {
+  Names grads, params;  // variables of the trainer, and of the shards
+  Names endpoints;
+  Longs sections;  // rows of each
+};
+
+class TrainerHalf {
+ public:
+  TrainerHalf(const Program& main, const CutParts& parts, const std::vector<SliceSpec>& slices,
+              const TranspileOptions& options)
+      : program_(main), block_(program_.global()), parts_(parts), options_(options) {
+    pieces_.resize(parts.updates.size());
+    for (const SliceSpec& s : slices) {
+      Pieces& p = pieces_[static_cast<size_t>(s.param_index)];
+      p.grads.push_back(slice_name(s.grad, s) + suffix());
+      p.params.push_back(s.name);
+      p.endpoints.push_back(options.endpoints[s.shard]);
+      p.sections.push_back(s.shape.rank() > 0 ? s.shape[0] : 1);
+    }
+  }
+
+  Program make() {
+    drop_updates();
+    for (size_t i = 0; i < pieces_.size(); ++i) send(i);
+    append_receives();
+    return std::move(program_);
+  }
+
+ private:
+  // Gradients of several trainers meet under one name each.
+  std::string suffix() const {
+    return options_.sync && options_.trainers > 1 ? text(".trainer_", options_.trainer_id) : "";
+  }
+  static bool sliced(const Pieces& p) { return p.params.size() > 1; }
+  std::string control_var() {
+    return block_.create({.name = text("__control_var@", controls_++)}).name;
+  }
+
+  // Optimizer and schedule leave, and with them the variables that only they use.
+  void drop_updates() {
+    std::set<std::string> gone, used;
+    for (size_t i = block_.ops().size(); i-- > 0;) {
+      const Op& op = *block_.ops()[i];
+      std::set<std::string>& names = CutParts::leaves(op) ? gone : used;
+      for (const Slots* slots : {&op.in, &op.out})
+        for (const std::string& n : slots->all()) names.insert(n);
+      if (CutParts::leaves(op)) block_.remove_op(i);
+    }
+    for (const Update& u : parts_.updates) used.insert(u.names.param);
+    for (const std::string& name : gone)
+      if (!used.count(name)) block_.remove_var(name);
+  }
+
+  size_t after_producer(const std::string& name) const {
+    for (size_t i = block_.ops().size(); i-- > 0;)
+      if (block_.ops()[i]->out.uses(name)) return i + 1;
+    assert(false);  // find_parts() saw one
+    return 0;
+  }
+
+  // As soon as the gradient is there.
+  void send(size_t i) {
+    const ParamGrad& names = parts_.updates[i].names;
+    const Pieces& p = pieces_[i];
+    std::string grad = names.grad;
+    if (!sliced(p) && p.grads[0] != grad) {
+      block_.rename_var(grad, p.grads[0]);
+      grad = p.grads[0];
+    }
+    size_t at = after_producer(grad);
+    if (sliced(p)) {
+      create_slices(p.grads, p, names.param);
+      const OpRoleGuard guard(program_, role::dist);
+      block_.insert(at++, {.type = "split_byref",
+                           .in = {{"X", {grad}}},
+                           .out = {{"Out", p.grads}},
+                           .attrs = {{"sections", Ints(p.sections.begin(), p.sections.end())}}});
+    }
+    sent_.push_back(control_var());
+    const OpRoleGuard guard(program_, role::rpc, {names.param, grad});
+    block_.insert(at, {.type = "send",
+                       .in = {{"X", p.grads}},
+                       .out = {{"Out", {sent_.back()}}},
+                       .attrs = {{"epmap", p.endpoints},
+                                 {"sections", p.sections},
+                                 {"send_varnames", p.grads},
+                                 {"trainer_id", static_cast<int32_t>(options_.trainer_id)},
+                                 {"param", static_cast<int32_t>(i)}}});
+  }
+
+  void create_slices(const Names& names, const Pieces& p, const std::string& like) {
+    const Var& whole = block_.var(like);
+    for (size_t k = 0; k < names.size(); ++k) {
+      Var v{.name = names[k], .dtype = whole.dtype, .shape = whole.shape};
+      v.shape[0] = p.sections[k];
+      block_.create(std::move(v));
+    }
+  }
+
+  void append_receives() {
+    const auto trainer = static_cast<int32_t>(options_.trainer_id);
+    const Attrs barrier = {{"endpoints", options_.endpoints}, {"trainer_id", trainer}};
+    std::string all_sent;
+    if (options_.sync) {
+      all_sent = control_var();
+      const OpRoleGuard guard(program_, role::rpc);
+      block_.append({.type = "send_barrier",
+                     .in = {{"X", sent_}},
+                     .out = {{"Out", {all_sent}}},
+                     .attrs = barrier});
+    }
+    Names received;
+    for (size_t i = 0; i < pieces_.size(); ++i) {
+      const ParamGrad& names = parts_.updates[i].names;
+      const Pieces& p = pieces_[i];
+      if (sliced(p)) create_slices(p.params, p, names.param);
+      const OpRoleGuard guard(program_, role::rpc, {names.param, names.grad});
+      block_.append({.type = "recv",
+                     .in = {{"X", {options_.sync ? all_sent : sent_[i]}}},
+                     .out = {{"Out", p.params}},
+                     .attrs = {{"epmap", p.endpoints},
+                               {"recv_varnames", p.params},
+                               {"trainer_id", trainer},
+                               {"param", static_cast<int32_t>(i)}}});
+      received.insert(received.end(), p.params.begin(), p.params.end());
+    }
+    if (options_.sync) {
+      const OpRoleGuard guard(program_, role::rpc);
+      block_.append({.type = "fetch_barrier", .out = {{"Out", received}}, .attrs = barrier});
+    }
+    for (size_t i = 0; i < pieces_.size(); ++i) {
+      if (!sliced(pieces_[i])) continue;
+      const OpRoleGuard guard(program_, role::dist);
+      block_.append({.type = "concat",
+                     .in = {{"X", pieces_[i].params}},
+                     .out = {{"Out", {parts_.updates[i].names.param}}},
+                     .attrs = {{"axis", 0}}});
+    }
+  }
+
+  Program program_;
+  Block& block_;
+  const CutParts& parts_;
+  const TranspileOptions& options_;
+  std::vector<Pieces> pieces_;  // by parameter
+  Names sent_;                  // what follows each send
+  int controls_ = 0;
+};
+
+}  // namespace
+
+Program trainer_half(const Program& main, const CutParts& parts,
+                     const std::vector<SliceSpec>& slices, const TranspileOptions& options) {
+  return TrainerHalf(main, parts, slices, options).make();
+}
+
+}  // namespace paddle

@@ -1,0 +1,100 @@
+#include "graph/transpile.h"
+
+#include <set>
+
+#include "base/error.h"
+#include "graph/halves.h"
+#include "graph/slicing.h"
+
+namespace paddle {
+namespace {
+
+constexpr auto config = Error::Kind::config;
+
+void check_options(const TranspileOptions& o) {
+  require(!o.endpoints.empty(), config,
+          "there is no pserver to cut the program for: give --pservers=HOST:PORT[,…]");
+  std::set<std::string> seen;
+  for (const std::string& e : o.endpoints)
+    require(seen.insert(e).second, config, "the pserver ", e,
+            " is listed twice: every shard has a port of its own");
+  require(o.trainers >= 1, config, "a job needs at least one trainer: give --trainers=N");
+  require(o.trainer_id < o.trainers, config, "the trainer id ", o.trainer_id,
+          " does not fit a job of ", o.trainers, o.trainers == 1 ? " trainer" : " trainers",
+          ": ids go from 0 to ", o.trainers - 1);
+  require(o.min_block_size >= 1, config, "min_block_size must be at least 1, found ",
+          o.min_block_size);
+}
+
+std::vector<SliceSpec> make_slices(const Block& main, const CutParts& parts,
+                                   const TranspileOptions& o, std::vector<std::string>& notes) {
+  const auto shards = static_cast<int64_t>(o.endpoints.size());
+  std::vector<SliceSpec> slices;
+  for (size_t i = 0; i < parts.updates.size(); ++i) {
+    const Update& u = parts.updates[i];
+    const Var& param = main.var(u.names.param);
+    std::vector<int64_t> rows =
+        slice_rows(param.shape, o.slice_var_up ? shards : 1, o.min_block_size);
+    if (rows.size() > 1 && !u.whole_because.empty()) {
+      notes.push_back(
+          text("the parameter '", u.names.param, "' stays in one piece: ", u.whole_because));
+      rows = slice_rows(param.shape, 1, o.min_block_size);
+    }
+    int64_t first = 0;
+    for (size_t k = 0; k < rows.size(); ++k) {
+      SliceSpec s{.param = u.names.param,
+                  .grad = u.names.grad,
+                  .name = rows.size() == 1 ? u.names.param : text(u.names.param, ".block", k),
+                  .param_index = static_cast<int32_t>(i),
+                  .index = static_cast<int32_t>(k),
+                  .dtype = param.dtype,
+                  .first_row = first,
+                  .shape = param.shape};
+      if (rows.size() > 1) s.shape[0] = rows[k];
+      first += rows[k];
+      slices.push_back(std::move(s));
+    }
+  }
+  return slices;
+}
+
+// Persistable variables that no update changes: one copy in each shard.
+Names shared_variables(const Block& main, const CutParts& parts) {
+  std::set<std::string> found;
+  const auto add = [&](const Op& op) {
+    for (const Slots* slots : {&op.in, &op.out})
+      for (const std::string& n : slots->all())
+        if (const Var* v = main.find(n); v && v->persistable && !parts.updated.count(n))
+          found.insert(n);
+  };
+  for (const Op* op : parts.lr_ops) add(*op);
+  for (const Update& u : parts.updates)
+    for (const Op* op : u.ops) add(*op);
+  return {found.begin(), found.end()};
+}
+
+}  // namespace
+
+Cut transpile(const Program& main, const Program& startup, const TranspileOptions& options) {
+  check_options(options);
+  Cut cut;
+  Program dense(main);
+  for (const std::string& table : make_gradients_dense(dense))
+    cut.notes.push_back(text("the gradient of '", table,
+                             "' is sent whole, as with is_sparse: false: shards hold dense "
+                             "slices"));
+  const CutParts parts = find_parts(dense, startup);
+  for (const Update& u : parts.updates) cut.params.push_back(u.names);
+  cut.slices = make_slices(dense.global(), parts, options, cut.notes);
+  place_slices(cut.slices, options.endpoints.size(), options.split);
+  cut.trainer = trainer_half(dense, parts, cut.slices, options);
+  for (size_t shard = 0; shard < options.endpoints.size(); ++shard) {
+    PserverHalf half = pserver_half(dense, startup, parts, cut.slices, shard, options);
+    cut.pservers.push_back(std::move(half.main));
+    cut.startups.push_back(std::move(half.startup));
+  }
+  cut.shared = shared_variables(dense.global(), parts);
+  return cut;
+}
+
+}  // namespace paddle

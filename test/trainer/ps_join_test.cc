@@ -1,0 +1,133 @@
+#include "trainer/ps_join.h"
+
+#include <catch2/catch.hpp>
+
+using namespace paddle;
+using Action = JoinDecision::Action;
+using State = msg::ShardState;
+using Catch::Matchers::Contains;
+
+namespace {
+
+Greeting empty(const std::string& name = "a:1") { return {.endpoint = name}; }
+
+Greeting ready(std::vector<Greeting::Slice> slices, std::vector<uint64_t> snapshots = {},
+               uint64_t epoch = 0) {
+  return {.endpoint = "b:2",
+          .epoch = epoch,
+          .state = State::ready,
+          .init = "values",
+          .configured_by = "host:7",
+          .slices = std::move(slices),
+          .snapshots = std::move(snapshots)};
+}
+
+const JoinQuestion in_sync{.init = "values"};
+using Indices = std::vector<size_t>;
+
+}  // namespace
+
+TEST_CASE("joining: the beginning", "[trainer]") {
+  SECTION("empty shards are configured") {
+    const auto d = decide({empty(), empty()}, in_sync);
+    CHECK(d.action == Action::configure);
+    CHECK(d.shards == Indices{0, 1});
+    CHECK_FALSE(d.reset);
+  }
+  SECTION("a shard that another trainer left out is configured by whoever has the same values") {
+    const auto d = decide({ready({{0, 0, false}}), empty()}, in_sync);
+    CHECK(d.action == Action::configure);
+    CHECK(d.shards == Indices{1});
+  }
+  SECTION("with other values it is left to the one who began") {
+    const auto d = decide({ready({{0, 0, false}}), empty()}, {.init = "others"});
+    CHECK(d.action == Action::wait);
+    CHECK_THAT(d.why, Contains("host:7"));
+  }
+  SECTION("a shard that is being configured is waited for") {
+    Greeting g = empty();
+    g.state = State::configuring;
+    CHECK(decide({g, empty()}, in_sync).action == Action::wait);
+  }
+  SECTION("all ready: step 0") {
+    const auto d = decide({ready({{0, 0, false}}), ready({{1, 0, false}})}, in_sync);
+    CHECK(d.action == Action::join);
+    CHECK(d.step == 0);
+    CHECK_FALSE(d.place);
+  }
+  SECTION("a shard without slices decides nothing") {
+    CHECK(decide({ready({}), ready({{0, 4, false}})}, in_sync).step == 4);
+  }
+}
+
+TEST_CASE("joining again in sync mode", "[trainer]") {
+  SECTION("goes on with the first step that any slice lacks") {
+    // Slice 0 has closed round 5; slice 1 waits in round 5 for others; slice 2 waits for us.
+    const auto d = decide({ready({{0, 6, false}, {1, 5, true}}), ready({{2, 5, false}})}, in_sync);
+    CHECK(d.action == Action::join);
+    CHECK(d.step == 5);
+  }
+  SECTION("knows where the data of that step begins") {
+    Greeting a = ready({{0, 5, false}});
+    a.has_place = true;
+    a.place_step = 4;
+    a.begin = {.record = 40};
+    a.end = {.record = 50};
+    CHECK(decide({a}, in_sync).place == Place{.record = 50});
+    a.slices[0].contributed = false;
+    a.place_step = 5;
+    CHECK(decide({a}, in_sync).place == Place{.record = 40});
+  }
+  SECTION("goes back where a pserver is behind: to the newest common snapshot") {
+    const auto d =
+        decide({ready({{0, 9, false}}, {0, 4, 8}), ready({{1, 4, false}}, {0, 4})}, in_sync);
+    CHECK(d.action == Action::rollback);
+    CHECK(d.step == 4);
+    CHECK(d.epoch == 1);
+    CHECK(d.shards == Indices{0, 1});
+    CHECK_THAT(d.why, Contains("step"));
+  }
+  SECTION("goes back to the first values where there is no common snapshot") {
+    const auto d = decide({ready({{0, 9, false}}, {8}), ready({{1, 4, false}}, {4})}, in_sync);
+    CHECK(d.action == Action::configure);
+    CHECK(d.reset);
+    CHECK(d.shards == Indices{0, 1});
+  }
+  SECTION("goes back to the first values where a pserver lost all it had") {
+    const auto d = decide({ready({{0, 9, false}}, {8}), empty()}, in_sync);
+    CHECK(d.action == Action::configure);
+    CHECK(d.reset);
+    CHECK(d.epoch == 1);
+    CHECK_THAT(d.why, Contains("without its state"));
+  }
+  SECTION("finishes a rollback that somebody began") {
+    const auto d =
+        decide({ready({{0, 4, false}}, {4}, 3), ready({{1, 9, true}}, {4, 8}, 2)}, in_sync);
+    CHECK(d.action == Action::rollback);
+    CHECK(d.epoch == 3);
+    CHECK(d.step == 4);
+    CHECK(d.shards == Indices{1});
+  }
+  SECTION("a trainer that was dropped joins at the newest version") {
+    Greeting a = ready({{0, 9, false}}), b = ready({{1, 10, false}});
+    b.lost = true;
+    const auto d = decide({a, b}, in_sync);
+    CHECK(d.action == Action::join);
+    CHECK(d.step == 10);
+  }
+}
+
+TEST_CASE("joining again in async mode", "[trainer]") {
+  const JoinQuestion async{.mode = msg::Mode::async, .init = "values"};
+  SECTION("goes on behind the last step that was applied, whatever the versions are") {
+    const auto d = decide({ready({{0, 90, false, 31}}), ready({{1, 12, false, 30}})}, async);
+    CHECK(d.action == Action::join);
+    CHECK(d.step == 31);
+  }
+  SECTION("gives an empty pserver the values of now") {
+    const auto d = decide({ready({{0, 90, false, 31}}), empty()}, async);
+    CHECK(d.action == Action::configure);
+    CHECK(d.shards == Indices{1});
+    CHECK_FALSE(d.reset);
+  }
+}
