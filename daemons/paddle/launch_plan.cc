@@ -94,6 +94,7 @@ LaunchPlan plan_launch(const Options& options, std::span<const std::string> argu
   plan.passes = job.integer("num_passes");
   if (!job.given("dot_period")) trainer.push_back("--dot_period=0");
 
+  const std::string& snapshots = options.text("snapshot_dir");
   for (size_t i = 0; i < servers; ++i) {
     const std::string name = text("pserver.", i), dir = log_dir_of(plan, name, servers);
     PlannedProcess p{name, server_flags(given),
@@ -102,6 +103,8 @@ LaunchPlan plan_launch(const Options& options, std::span<const std::string> argu
     p.arguments.insert(p.arguments.begin(), "pserver");
     for (const std::string& more : {trainers, "--log_dir=" + dir, "--ready_file=" + p.ready_file})
       p.arguments.push_back(more);
+    // A directory of snapshots has one owner.
+    if (!snapshots.empty()) p.arguments.push_back("--snapshot_dir=" + snapshots + "/" + name);
     plan.servers.push_back(std::move(p));
   }
   for (size_t i = 0; i < workers; ++i) {

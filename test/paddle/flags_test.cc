@@ -109,7 +109,7 @@ TEST_CASE("plan of a launch", "[paddle]") {
   SECTION("every process gets its flags, names and files") {
     const LaunchPlan p =
         plan({"--config=" + config, workspace, "--server_num=2", "--worker_num=3", "--ports_num=4",
-              "--snapshot_period=5", "--show_curve", "--async", "--v=1"});
+              "--snapshot_period=5", "--snapshot_dir=s", "--show_curve", "--async", "--v=1"});
     REQUIRE(p.servers.size() == 2);
     REQUIRE(p.workers.size() == 3);
     CHECK(p.passes == 7);
@@ -120,6 +120,7 @@ TEST_CASE("plan of a launch", "[paddle]") {
           "--ports_num=4", "--snapshot_period=5", "--v=1", "--ports_num_for_sparse=0"})
       CHECK(has(server, word));
     CHECK(has(server, "--log_dir=" + (dir.path() + "/ws/log/pserver.1")));
+    CHECK(server.back() == "--snapshot_dir=s/pserver.1");
     CHECK(has(server, "--ready_file=" + p.servers[1].ready_file));
     CHECK(p.servers[1].output == dir.path() + "/ws/log/server.1.log");
     CHECK_NOTHROW(Options::parse(std::span(server).subspan(1), {}, pserver_options()));
