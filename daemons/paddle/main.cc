@@ -10,6 +10,7 @@
 #include "options/commands.h"
 #include "paddle/commands.h"
 #include "paddle/run.h"
+#include "pserver/pserver.h"
 #include "trainer/trainer.h"
 
 namespace paddle {
@@ -26,6 +27,7 @@ std::vector<Command> commands() {
   return {
       {"train", "Start a job: train, test, time or check a network", trainer_main},
       {"trainer", "The same, as one of several trainers with pservers", trainer_main},
+      {"pserver", "Start a parameter server", pserver_main},
       {"launch", "Start pservers and trainers of a job on this machine", launch_main},
       {"run", "Be a pserver or a trainer, as environment variables say", run_main_of_role},
       {"status", "Show what the pservers of a job are doing", status_main},
