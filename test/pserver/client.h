@@ -170,12 +170,12 @@ class Client : public wire::Handler {
   }
   // Configure and all values.
   Answer provide(const SmallJob& job, uint64_t epoch = 0, uint64_t step = 0, bool reset = false) {
-    const Answer first = await(configure(job, epoch, step, reset));
-    if (first.type != msg::Body::Ack) return first;
+    const uint64_t first = configure(job, epoch, step, reset);
     uint64_t id = 0;
     const auto n = static_cast<uint32_t>(job.values.size());
     for (uint32_t i = 0; i < n; ++i) id = set_value(job, i, i + 1 == n, epoch);
-    return await(id);
+    until([&] { return answered(first) || answered(id) || closed_; });
+    return answered(first) ? await(first) : await(id);
   }
   Answer join(uint64_t step = 0, uint64_t epoch = 0) {
     return await(
