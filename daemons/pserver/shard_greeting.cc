@@ -206,6 +206,7 @@ void Shard::complete(Peer& peer, uint64_t id, const msg::Complete& c) {
   }
   ack(peer, id);
   close_ready_rounds();
+  arrived();  // the end of the job may end the connection
   check_done(now);
 }
 
