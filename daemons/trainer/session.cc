@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "base/version.h"
 #include "options/cluster.h"
+#include "trainer/cut_options.h"
 #include "trainer/data_source.h"
 #include "trainer/model_directory.h"
 
@@ -86,14 +87,8 @@ std::unique_ptr<PsClient> Session::make_client(ModelKind kind) {
       "them one");
   const Cluster cluster = cluster_of(options_);
   const PsOptions ps = ps_options(options_, cluster, model_);
-  cut_ = transpile(model_.net.main, model_.net.startup,
-                   {.trainer_id = cluster.trainer_id,
-                    .trainers = cluster.trainers,
-                    .endpoints = cluster.dense,
-                    .sync = cluster.mode == TrainMode::sync,
-                    .slice_var_up = options_.flag("slice_var_up"),
-                    .min_block_size = options_.integer("min_block_size"),
-                    .split = split_method_of(options_.text("split_method"))});
+  cut_ = transpile(model_.net.main, model_.net.startup, cut_options(options_, cluster));
+  for (const std::string& note : cut_.notes) log_info(note);
   log_info("parameters on pservers:\n" + placement_table(cut_, cluster.dense));
   return std::make_unique<PsClient>(cut_, scope_, ps, [this] { initialize(); });
 }
