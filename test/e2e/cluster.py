@@ -12,7 +12,7 @@ import socket
 import subprocess
 import time
 
-from support import PADDLE
+from support import PADDLE, PSERVER
 
 PATIENCE = 120  # seconds that any single wait may take; other work on the machine must not fail a test
 
@@ -143,7 +143,7 @@ class Cluster:
         if os.path.exists(ready):
             os.remove(ready)
         port = self.ports[i][0] if self.ports[i] else 0
-        process.start(PADDLE, "pserver", "--host=127.0.0.1", f"--port={port}", f"--ports_num={self.ports_num}", "--ports_num_for_sparse=0",
+        process.start(PSERVER, "--host=127.0.0.1", f"--port={port}", f"--ports_num={self.ports_num}", "--ports_num_for_sparse=0",
                       f"--ready_file={ready}", *self.words(self.server_flags, i))
         if not self.ports[i]:
             self.await_server(i)

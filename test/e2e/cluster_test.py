@@ -5,7 +5,7 @@ import re
 import unittest
 
 from cluster import PATIENCE, Cluster, Process, free_ports, same_model, until, write_job
-from support import PADDLE, TRAINER, EndToEnd, main
+from support import PADDLE, PSERVER, TRAINER, EndToEnd, main
 
 # Every rule with a falling rate, a regulariser and a clip: the whole of what pservers compute.
 RULES = {rule: f"""{{"type": "{rule}", "learning_rate": {rate}, "l2": 0.001,
@@ -203,7 +203,7 @@ class CommandLines(ClusterTest):
         expected = self.cluster(self.job, 2, 2).run()
         port = free_ports(6)
         for p in (port, port + 3):
-            self.start(PADDLE, "pserver", f"--port={p}", "--ports_num=2", "--ports_num_for_sparse=1", "--num_gradient_servers=2",
+            self.start(PSERVER, f"--port={p}", "--ports_num=2", "--ports_num_for_sparse=1", "--num_gradient_servers=2",
                        "--nics=lo", "--comment=paddle_process_by_paddle", "--exit_when_done")
         trainers = [self.start(PADDLE, "train", f"--config={self.job}", "--local=false", "--use_gpu=false", f"--trainer_id={i}",
                                f"--pservers=127.0.0.1:{port},127.0.0.1:{port + 3}", "--ports_num=2", "--ports_num_for_sparse=1",
@@ -214,7 +214,7 @@ class CommandLines(ClusterTest):
 
     def test_v2_hosts_with_one_port(self):
         port = free_ports(2)
-        self.start(PADDLE, "pserver", f"--port={port}", "--ports_num=1", "--ports_num_for_sparse=1", "--num_gradient_servers=1",
+        self.start(PSERVER, f"--port={port}", "--ports_num=1", "--ports_num_for_sparse=1", "--num_gradient_servers=1",
                    "--exit_when_done")
         self.start(TRAINER, f"--config={self.job}", "--local=0", "--pservers=localhost", f"--port={port}", "--ports_num=1",
                    "--ports_num_for_sparse=1", "--num_gradient_servers=1", "--trainer_id=0", *SMALL)
@@ -226,7 +226,7 @@ class CommandLines(ClusterTest):
         env = {"PADDLE_PSERVERS_IP_PORT_LIST": ",".join(f"127.0.0.1:{p}" for p in ports), "PADDLE_TRAINERS_NUM": "2",
                "PADDLE_INIT_MIN_BLOCK_SIZE": "64"}
         for p in ports:
-            self.start(PADDLE, "pserver", "--exit_when_done", "--ports_num_for_sparse=0",
+            self.start(PSERVER, "--exit_when_done", "--ports_num_for_sparse=0",
                        env={"PADDLE_TRAINERS_NUM": "2", "PADDLE_PSERVER_PORT": str(p), "POD_IP": "127.0.0.1"})
         for i in range(2):
             self.start(PADDLE, "train", f"--config={self.job}", "--save_dir=env", *SMALL, env={**env, "PADDLE_TRAINER_ID": str(i)})
