@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "obs/progress.h"
 
 namespace paddle {
 namespace {
@@ -29,13 +30,6 @@ std::string name_of(MemberState state) {
     case MemberState::gone: return "gone";
   }
   return "";
-}
-
-std::string duration_text(double given) {
-  const auto s = static_cast<int64_t>(std::max(0.0, given));
-  if (s < 120) return text(s, " s");
-  if (s < 7200) return text(s / 60, " min ", s % 60, " s");
-  return text(s / 3600, " h ", s % 3600 / 60, " min");
 }
 
 Members::Members(const MemberOptions& options, Time now)

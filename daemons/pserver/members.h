@@ -111,7 +111,4 @@ class Members {
   std::string failure_;
 };
 
-// "12 s", "3 min 20 s"
-std::string duration_text(double seconds);
-
 }  // namespace paddle

@@ -125,6 +125,7 @@ void PsClient::push(int32_t param, const View& grad, uint64_t step) {
 }
 
 void PsClient::end_step() {
+  recoveries_ = 0;
   for (const auto& link : links_)
     if (link->open()) link->connection().flush();
   if (options_.geo_steps > 0 && (step_ + 1) % options_.geo_steps == 0)

@@ -11,6 +11,7 @@
 namespace paddle {
 namespace {
 
+constexpr int max_recoveries = 100;       // without a step between them
 constexpr size_t value_chunk = 4u << 20;  // bytes of one SetValue or Fetch
 
 // Where a variable of a shard comes from in the scope: the whole of it, or the rows of a slice.
@@ -19,34 +20,24 @@ struct Origin {
   Tensor tensor;     // shares the scope's memory
 };
 
-// Every variable that the shard keeps, with its memory here. A variable of a slice's shape is that
-// slice's rows of the whole one.
+// Every variable that the shard keeps, with its memory here: the rows of slices and of their
+// optimizer state, and what all slices share.
 std::vector<Origin> origins(const Cut& cut, size_t shard, const Scope& scope) {
   std::vector<Origin> out;
-  std::map<std::string, const SliceSpec*> owner;  // of what the block of a slice uses
-  const Program& program = cut.pservers[shard];
+  const auto rows = [&](const std::string& name, const std::string& source, const SliceSpec& s) {
+    const Tensor& whole = scope.tensor(source);
+    const Var& there = cut.pservers[shard].global().var(name);
+    out.push_back({name, whole.shape() == there.shape
+                             ? whole
+                             : whole.rows(s.first_row, s.first_row + s.shape[0])});
+  };
   for (const SliceSpec& s : cut.slices) {
     if (s.shard != shard) continue;
-    owner[s.name] = &s;
-    for (const auto& op : program.block(s.block).ops())
-      for (const std::string& name : op->in.all()) owner.emplace(name, &s);
+    rows(s.name, s.param, s);
+    for (const std::string& state : s.states) rows(state, state, s);
   }
-  for (const auto& var : program.global().vars()) {
-    const auto found = owner.find(var->name);
-    const bool is_slice = found != owner.end() && found->second->name == var->name;
-    const std::string source = is_slice ? found->second->param : var->name;
-    if (!var->persistable || scope.find(source) == nullptr || scope.find(source)->tensor.empty())
-      continue;
-    const Tensor& whole = scope.tensor(source);
-    if (whole.shape() == var->shape) {
-      out.push_back({var->name, whole});
-      continue;
-    }
-    require(found != owner.end(), Error::Kind::config, "the variable '", var->name,
-            "' has the shape ", var->shape, " on the pserver and ", whole.shape(), " here");
-    const SliceSpec& s = *found->second;
-    out.push_back({var->name, whole.rows(s.first_row, s.first_row + s.shape[0])});
-  }
+  for (const std::string& name : cut.shared)
+    if (cut.pservers[shard].global().find(name)) out.push_back({name, scope.tensor(name)});
   return out;
 }
 
@@ -240,7 +231,6 @@ void PsClient::enter(const JoinDecision& d) {
       std::memcpy(line.value, line.incoming.data(), static_cast<size_t>(line.spec->bytes()));
     }
   margin_ = 0;
-  joined_ = true;
 }
 
 void PsClient::configure(const JoinDecision& d) {
@@ -299,8 +289,9 @@ void PsClient::roll_back(const JoinDecision& d) {
 }
 
 void PsClient::recover(const Disrupted& broken) {
+  require(++recoveries_ <= max_recoveries, Error::Kind::peer, "gave up after ", max_recoveries,
+          " recoveries in step ", step_, ": ", broken.why);
   log_warn(text(broken.why, "; waiting for it to return"));
-  joined_ = false;
   Rewind to = join_once(first_step_);
   to.why = broken.why;
   log_info(text("all pservers are back: going on with step ", to.step));
