@@ -130,7 +130,7 @@ class PsClient : public Remote, private LinkOwner {
   std::vector<std::vector<size_t>> param_lines_;  // lines of each parameter
   std::unique_ptr<Heartbeat> heartbeat_;
   uint64_t epoch_ = 0, first_step_ = 0, step_ = 0, margin_ = 0, dropped_ = 0;
-  bool lost_id_ = false;
+  bool lost_id_ = false, joined_once_ = false;
   int recoveries_ = 0;  // since the last whole step
   Place begin_, end_;
   std::string init_;

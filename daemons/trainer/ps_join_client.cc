@@ -231,12 +231,16 @@ void PsClient::enter(const JoinDecision& d) {
       std::memcpy(line.value, line.incoming.data(), static_cast<size_t>(line.spec->bytes()));
     }
   margin_ = 0;
+  joined_once_ = true;
 }
 
 void PsClient::configure(const JoinDecision& d) {
-  if (d.reset) {
+  // Async goes on with the values of now; sync starts again, with the bits that it began with.
+  if (joined_once_ && options_.hello.mode == msg::Mode::sync) {
     first_values_();
     locate();
+  }
+  if (d.reset) {
     log_warn(text("all go back to step ", d.step,
                   ": start pservers with --snapshot_dir to go back less after a crash"));
   }

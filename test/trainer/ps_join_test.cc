@@ -118,6 +118,14 @@ TEST_CASE("joining again in sync mode", "[trainer]") {
     CHECK(d.step == 4);
     CHECK(d.shards == Indices{1});
   }
+  SECTION("finishes a way back to the first values that somebody began") {
+    const auto d =
+        decide({ready({{0, 0, false}}, {}, 3), empty(), ready({{1, 9, true}}, {}, 2)}, in_sync);
+    CHECK(d.action == Action::configure);
+    CHECK(d.reset);
+    CHECK(d.epoch == 3);
+    CHECK(d.shards == Indices{1, 2});
+  }
   SECTION("a trainer that was dropped joins at the newest version") {
     Greeting a = ready({{0, 9, false}}), b = ready({{1, 10, false}});
     b.lost = true;
