@@ -201,9 +201,12 @@ bool Members::all_done(Time now) const {
 }
 
 uint32_t Members::finished() const {
-  return static_cast<uint32_t>(std::count_if(members_.begin(), members_.end(), [](const Member& m) {
-    return m.state == MemberState::finished || m.state == MemberState::gone;
-  }));
+  const bool drops = options_.policy == LossPolicy::drop;
+  return static_cast<uint32_t>(
+      std::count_if(members_.begin(), members_.end(), [&](const Member& m) {
+        return m.state == MemberState::finished || m.state == MemberState::gone ||
+               (m.state == MemberState::lost && drops);  // nobody waits for it
+      }));
 }
 
 std::string Members::waiting_for(uint32_t trainer, uint64_t round, Time since, Time now) const {

@@ -102,9 +102,10 @@ JoinDecision join_sync(const std::vector<Greeting>& shards, uint64_t epoch,
       if (!d.place && g.has_place) d.place = g.end;
     return d;
   }
+  // What this trainer has contributed to counts as closed: only others are missing there.
   for (const Greeting& g : shards)
     for (const Greeting::Slice& s : g.slices)
-      if (s.version != next && s.version != next + 1)
+      if (s.version + (s.contributed ? 1 : 0) > next + 1)
         return go_back(shards, epoch, question.first_step,
                        text("pserver ", g.endpoint, " stands at step ", s.version,
                             " and others at step ", next));
