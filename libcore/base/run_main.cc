@@ -13,6 +13,7 @@ namespace paddle {
 namespace {
 
 std::atomic<int> asked_to_stop = 0;  // global, as a signal handler can reach nothing else
+std::atomic<bool> good_order = false;
 static_assert(std::atomic<int>::is_always_lock_free);
 
 extern "C" void ask_to_stop(int signal) {
@@ -33,6 +34,7 @@ class Signals {
     action.sa_handler = ask_to_stop;
     action.sa_flags = SA_RESTART;
     asked_to_stop = 0;
+    good_order = false;
     ::sigaction(SIGINT, &action, &interrupt_);
     ::sigaction(SIGTERM, &action, &terminate_);
     struct sigaction ignore {};
@@ -83,8 +85,10 @@ int run_main(const std::string& name, const std::function<int()>& body) {
   const int code = run_body(name, body);
   const int signal = stop_signal();
   show_status("");
-  return signal != 0 ? 128 + signal : code;
+  return signal != 0 && !good_order ? 128 + signal : code;
 }
+
+void stopped_in_good_order() { good_order = true; }
 
 int stop_signal() { return asked_to_stop.load(std::memory_order_relaxed); }
 

@@ -1,0 +1,30 @@
+#include "pserver/peer.h"
+
+#include "pserver/shard.h"
+
+namespace paddle {
+
+Peer::Peer(Shard& owner, tcp::socket socket)
+    : shard(owner), connection(wire::Connection::start(std::move(socket), *this, true)) {
+  progress = connection->since();
+}
+
+std::span<std::byte> Peer::land(wire::Connection&, const msg::Message& head, uint64_t bulk) {
+  return shard.land(*this, head, bulk);
+}
+
+void Peer::handle(wire::Connection&, const msg::Message& head, uint64_t bulk) {
+  shard.handle(*this, head, bulk);
+}
+
+void Peer::arrived(wire::Connection&) { shard.arrived(); }
+
+void Peer::closed(wire::Connection&, const std::string& why) { shard.closed(*this, why); }
+
+std::string Peer::name() const {
+  if (!greeted) return connection->peer();
+  if (role == msg::Role::observer) return process + " at " + connection->peer();
+  return text("trainer ", trainer, " (", process, ")");
+}
+
+}  // namespace paddle

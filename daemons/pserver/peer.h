@@ -1,0 +1,38 @@
+// One connection of a shard and who is behind it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "wire/connection.h"
+
+namespace paddle {
+
+class Shard;
+
+class Peer final : public wire::Handler {
+ public:
+  Peer(Shard& shard, tcp::socket socket);
+
+  std::span<std::byte> land(wire::Connection&, const msg::Message& head, uint64_t bulk) override;
+  void handle(wire::Connection&, const msg::Message& head, uint64_t bulk) override;
+  void arrived(wire::Connection&) override;
+  void closed(wire::Connection&, const std::string& why) override;
+
+  bool is_trainer() const { return greeted && role == msg::Role::trainer; }
+  std::string name() const;  // "trainer 1 (host:pid)", or the address
+
+  Shard& shard;
+  std::shared_ptr<wire::Connection> connection;  // shared with Asio's pending operations
+  bool greeted = false;
+  msg::Role role = msg::Role::observer;
+  uint32_t trainer = 0;
+  uint64_t incarnation = 0;
+  std::string process, program;
+  bool touched = false;      // in the shard's list of those to flush
+  bool landed = false;       // the bulk of the message at hand lies where it belongs
+  uint64_t sent_before = 0;  // bytes out at the last look, for peers that do not read
+  wire::Clock::time_point progress{};
+};
+
+}  // namespace paddle

@@ -1,0 +1,214 @@
+// A shard: one listening port, one thread, one io_context and the slices that it alone owns. All
+// methods but stop() belong to the thread in run(), as do the peers.
+//
+// shard.cc holds the life of it, shard_greeting.cc who may take part, shard_configure.cc how values
+// get here, shard_messages.cc pushes and pulls, shard_status.cc what it tells.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pserver/members.h"
+#include "pserver/peer.h"
+#include "pserver/snapshots.h"
+#include "pserver/store.h"
+#include "wire/listener.h"
+
+namespace paddle {
+
+struct ShardOptions {
+  std::string host;
+  uint16_t port = 0;
+  size_t index = 0;  // among the dense (or sparse) shards of the process
+  bool sparse = false;
+  std::string job;  // "" takes any
+  std::optional<uint32_t> trainers;
+  LossPolicy policy = LossPolicy::wait;
+  double lease_seconds = 10, reconnect_seconds = 2, peer_timeout = 600;
+  uint64_t max_staleness = 0;
+  double discard_ratio = 0;  // of async gradients, 0 discards none
+  SnapshotOptions snapshots;
+  int spin_microseconds = 0;
+  uint64_t log_period = 500;
+  bool exit_when_done = false;
+  std::function<void()> on_done;  // called in the shard's thread when its job is done
+};
+
+class Shard {
+ public:
+  // Binds the port and takes up the newest snapshot. Throws Error(config).
+  explicit Shard(ShardOptions options);
+  ~Shard();
+
+  uint16_t port() const { return listener_.port(); }
+  // Serves until stop(). What it throws is a fault of the program or of the machine.
+  void run();
+  // From any thread: ends in good order: snapshot, a word to the peers.
+  void stop();
+  // After run(): why the job failed, "" where it did not.
+  const std::string& failure() const { return last_failure_; }
+
+ private:
+  friend class Peer;
+  using Clock = std::chrono::steady_clock;
+  using Code = msg::FailureCode;
+
+  struct Waiting {  // a pull that is answered once the version is there
+    Peer* peer;
+    uint64_t id, version;
+  };
+  struct Round {  // beside each slice
+    std::vector<Waiting> pulls;
+    Time begun{};  // first contribution or pull
+  };
+  struct Verdict {  // on a push or pull, before anything changes
+    enum class Kind { take, duplicate, drop, fail } kind = Kind::take;
+    Slice* slice = nullptr;
+    Code code = Code::protocol;
+    std::string why;
+  };
+  struct Progress {  // what a trainer said in its last beat
+    uint64_t step = 0, pass = 0, passes = 0, batch = 0, batches = 0, samples = 0;
+    double rate = 0, cost = 0;
+    std::string state, error;
+  };
+  struct Building {  // a snapshot that some slices have reached
+    Snapshot snapshot;
+    size_t slices_left = 0;
+  };
+  struct Staleness {
+    uint64_t max = 0, sum = 0, count = 0, dropped = 0, not_finite = 0;
+  };
+
+  // shard.cc
+  void accept(tcp::socket socket);
+  void loop();
+  asio::awaitable<void> sweep_every_second();
+  void sweep(Time now);
+  void sweep_peer(Peer& peer, Time now);
+  void lose(uint32_t trainer);
+  void say_waits(Time now);
+  void check_done(Time now);
+  void become_empty(const std::string& why);
+  void finish_stop();
+  void end_loop();
+  void closed(Peer& peer, const std::string& why);
+  void forget_peer(Peer& peer);
+  void note_error(const std::string& sentence);
+  void fail_job(const std::string& why);
+  void fail_pending(Code code, const std::string& why);
+  void arrived();
+  void touch(Peer& peer);  // has something to flush
+  bool sync() const { return identity_ && identity_->mode == msg::Mode::sync; }
+
+  // answers
+  void ack(Peer& peer, uint64_t id, wire::Bytes bulk = {});
+  void fail(Peer& peer, uint64_t id, Code code, const std::string& why);
+  void refuse(Peer& peer, uint64_t id, Code code, const std::string& why);  // and closes
+
+  // what peers say
+  std::span<std::byte> land(Peer& peer, const msg::Message& head, uint64_t bulk);
+  void handle(Peer& peer, const msg::Message& head, uint64_t bulk);
+  void dispatch(Peer& peer, const msg::Message& head, uint64_t bulk);
+
+  // shard_greeting.cc
+  void hello(Peer& peer, uint64_t id, const msg::Hello& hello);
+  std::string mismatch(const msg::Hello& hello) const;
+  void take_identity(const Peer& peer, const msg::Hello& hello);
+  void begin_members();
+  void replace_connections(const Peer& peer);
+  void welcome(Peer& peer, uint64_t id);
+  void join(Peer& peer, uint64_t id, const msg::Join& join);
+  std::string join_problem(const Peer& peer, const msg::Join& join) const;
+  void complete(Peer& peer, uint64_t id, const msg::Complete& complete);
+  void beat(Peer& peer, uint64_t id, const msg::Beat& beat);
+
+  // shard_configure.cc
+  void configure(Peer& peer, uint64_t id, const msg::Configure& configure);
+  std::unique_ptr<Store> read_configuration(const msg::Configure& configure) const;
+  std::span<std::byte> land_value(Peer& peer, const msg::SetValue& set, uint64_t bulk);
+  void set_value(Peer& peer, uint64_t id, const msg::SetValue& set, uint64_t bulk);
+  void rollback(Peer& peer, uint64_t id, const msg::Rollback& rollback);
+  void take_up(Snapshot snapshot);
+  void drop_store(const std::string& why);
+  void begin(uint64_t step);
+
+  // shard_messages.cc
+  Verdict check_push(const Peer& peer, const msg::Push& push, uint64_t bulk);
+  Verdict check_async(const Peer& peer, const msg::Push& push, Slice& slice) const;
+  void push(Peer& peer, uint64_t id, const msg::Push& push, uint64_t bulk);
+  bool refuse_not_finite(Peer& peer, uint64_t id, const msg::Push& push, const Slice& slice);
+  void apply_now(Peer& peer, uint64_t id, const msg::Push& push, Slice& slice, bool drops);
+  void pull(Peer& peer, uint64_t id, const msg::Pull& pull);
+  void await_version(Peer& peer, uint64_t id, Slice& slice, uint64_t version);
+  void send_values(Peer& peer, uint64_t id, const Slice& slice, wire::Bytes values,
+                   uint64_t version, bool dropped = false);
+  bool complete(const Slice& slice) const;
+  void try_close(Slice& slice);
+  void close_ready_rounds();
+  void answer_pulls(Slice& slice);
+  void fetch(Peer& peer, uint64_t id, const msg::Fetch& fetch);
+
+  // shard_snapshot.cc
+  void snapshot_slice(const Slice& slice);
+  void snapshot_all(uint64_t step);
+  Building& building(uint64_t step);
+  void copy_slice(Building& to, const Slice& slice);
+  void finish_snapshot(Building& building);
+  void on_written(uint64_t step, const std::string& problem);
+
+  // shard_status.cc
+  void status(Peer& peer, uint64_t id);
+  flatbuffers::Offset<msg::Member> member_status(flatbuffers::FlatBufferBuilder& b, uint32_t t,
+                                                 Time now) const;
+  flatbuffers::Offset<msg::SliceStatus> slice_status(flatbuffers::FlatBufferBuilder& b,
+                                                     const Slice& s) const;
+  std::string waiting_text(Time now) const;
+  std::vector<uint32_t> missing(const Slice& slice) const;
+  uint64_t lowest_version() const;
+  void measure_rate(Time now);
+
+  ShardOptions options_;
+  asio::io_context io_{1};
+  wire::Listener listener_;
+  std::list<Peer> peers_;
+  std::vector<Peer*> touched_;  // have something to flush
+  asio::steady_timer timer_;
+  const uint64_t instance_;
+  const Time started_ = Clock::now();
+
+  msg::ShardState state_ = msg::ShardState::empty;
+  uint64_t epoch_ = 0, base_step_ = 0, received_ = 0;
+  std::string init_, configured_by_;
+  std::optional<Identity> identity_;
+  std::optional<Members> members_;
+  std::vector<MemberPlace> places_;
+  std::vector<Staleness> staleness_;
+  std::vector<Progress> progress_;
+  Peer* configurer_ = nullptr;
+  std::unique_ptr<Store> store_;
+  std::vector<Round> rounds_;
+  std::vector<Waiting> answering_;
+  std::unique_ptr<Snapshots> snapshots_;
+  std::list<Building> building_;
+  uint64_t last_snapshot_ = 0;  // async: step of the last one
+
+  std::deque<std::string> last_errors_;
+  std::string last_failure_, said_waiting_;
+  Time next_wait_line_{}, waiting_since_{};
+  uint64_t bytes_in_ = 0, bytes_out_ = 0;  // of connections that have ended
+  uint64_t rate_step_ = 0, logged_step_ = 0;
+  double steps_per_second_ = 0;
+  Time rate_time_ = started_;
+  bool stopping_ = false, done_ = false;
+};
+
+// "PaddlePaddle 0.1.0"
+std::string build_text();
+
+}  // namespace paddle

@@ -1,0 +1,203 @@
+// How values get here: Configure and SetValue, a snapshot, Rollback.
+#include "base/log.h"
+#include "io/program_buffer.h"
+#include "pserver/shard.h"
+
+namespace paddle {
+namespace {
+
+Shape shape_of(const msg::Variable& v) {
+  Shape shape;
+  const auto* dims = v.dims();
+  require(dims == nullptr || dims->size() <= Shape::max_rank, Error::Kind::config, "the variable '",
+          v.name()->str(), "' has ", dims == nullptr ? 0 : dims->size(), " dimensions; at most ",
+          Shape::max_rank, " are possible");
+  for (flatbuffers::uoffset_t i = 0; dims != nullptr && i < dims->size(); ++i) {
+    int64_t dim = 0;  // the verifier does not see to the alignment of elements
+    std::memcpy(&dim, dims->Data() + i * sizeof dim, sizeof dim);
+    shape.append(flatbuffers::EndianScalar(dim));
+  }
+  return shape;
+}
+
+}  // namespace
+
+std::unique_ptr<Store> Shard::read_configuration(const msg::Configure& c) const {
+  StoreConfig config;
+  config.program =
+      from_flatbuffer(std::as_bytes(std::span(c.program()->Data(), c.program()->size())));
+  for (const msg::Slice* s : *c.slices())
+    config.slices.push_back(
+        {.id = s->id(), .name = s->name()->str(), .grad = s->grad()->str(), .block = s->block()});
+  for (const msg::Variable* v : *c.variables())
+    config.variables.push_back({v->name()->str(), static_cast<DType>(v->dtype()), shape_of(*v)});
+  return std::make_unique<Store>(std::move(config), identity_->trainers, sync());
+}
+
+// The first wins. Whoever comes second greets again and finds the winner's name.
+void Shard::configure(Peer& peer, uint64_t id, const msg::Configure& c) {
+  const bool may_reset = c.reset() && c.epoch() > epoch_;
+  if (state_ == msg::ShardState::configuring && configurer_ != &peer && !may_reset)
+    return fail(peer, id, Code::stale_epoch,
+                text(configured_by_, " is sending the first values: greet again"));
+  if (c.epoch() < epoch_ || (state_ == msg::ShardState::ready && !may_reset))
+    return fail(peer, id, Code::stale_epoch,
+                text("this shard has values already, from ", configured_by_, " (epoch ", epoch_,
+                     "): greet again"));
+  require(!options_.sparse, Error::Kind::protocol,
+          "this port serves sparse tables and takes no slices");
+  require(c.init()->size() <= 256, Error::Kind::protocol, "a digest of ", c.init()->size(),
+          " bytes");
+  std::unique_ptr<Store> store;
+  try {
+    store = read_configuration(c);
+  } catch (Error& e) {
+    const std::string why =
+        e.within("reading the configuration that ", peer.name(), " sent").what();
+    note_error(why);
+    return fail(peer, id, Code::refused, why);
+  }
+  drop_store(text(peer.name(), " configures this shard anew"));
+  store_ = std::move(store);
+  rounds_.assign(store_->slices().size(), {});
+  for (Round& r : rounds_) r.pulls.reserve(identity_->trainers);
+  state_ = msg::ShardState::configuring;
+  configurer_ = &peer;
+  configured_by_ = peer.name();
+  init_ = c.init()->str();
+  epoch_ = c.epoch();
+  base_step_ = c.step();
+  if (c.reset()) members_->begin_again(Clock::now());
+  if (snapshots_) c.reset() ? snapshots_->remove_after(c.step()) : snapshots_->begin_job();
+  ack(peer, id);
+}
+
+std::span<std::byte> Shard::land_value(Peer& peer, const msg::SetValue& set, uint64_t bulk) {
+  peer.landed = false;
+  if (state_ != msg::ShardState::configuring || configurer_ != &peer || set.epoch() != epoch_)
+    return {};
+  if (set.index() >= store_->variables().size()) return {};
+  const Tensor& t = store_->value(set.index());
+  if (set.offset() > t.bytes() || bulk > t.bytes() - set.offset()) return {};
+  peer.landed = true;
+  return {static_cast<std::byte*>(t.raw()) + set.offset(), static_cast<size_t>(bulk)};
+}
+
+void Shard::set_value(Peer& peer, uint64_t id, const msg::SetValue& set, uint64_t bulk) {
+  if (state_ != msg::ShardState::configuring || configurer_ != &peer || set.epoch() != epoch_)
+    return fail(
+        peer, id, Code::stale_epoch,
+        text("these values are not awaited: ", configured_by_.empty() ? "nobody" : configured_by_,
+             " configured this shard: greet again"));
+  if (bulk > 0 && !peer.landed) {
+    const bool known = set.index() < store_->variables().size();
+    const std::string where =
+        known ? text("'", store_->variables()[set.index()].name, "', which has ",
+                     store_->value(set.index()).bytes(), " bytes")
+              : text("variable ", set.index(), ", and there are ", store_->variables().size());
+    return fail(peer, id, Code::protocol,
+                text(bulk, " bytes from offset ", set.offset(), " on do not fit ", where));
+  }
+  received_ += bulk;
+  if (!set.last()) return;
+  uint64_t expected = 0;
+  for (size_t i = 0; i < store_->variables().size(); ++i) expected += store_->value(i).bytes();
+  if (received_ != expected) {
+    const std::string why = text("the first values are incomplete: ", received_, " of ", expected,
+                                 " bytes came from ", peer.name());
+    become_empty(why);
+    return fail(peer, id, Code::protocol, why);
+  }
+  configurer_ = nullptr;
+  log_info(text("port ", port(), ": ", peer.name(), " configured ", store_->slices().size(),
+                " slices, ", expected, " bytes, at step ", base_step_));
+  begin(base_step_);
+  if (snapshots_) snapshot_all(base_step_);
+  ack(peer, id);
+}
+
+// The values that are in the scope are those of `step`.
+void Shard::begin(uint64_t step) {
+  store_->start(step);
+  for (const Slice& s : store_->slices())
+    if (!s.lowered())
+      log_detail(1, text("the slice '", s.info().name, "' is updated by its whole block"));
+  state_ = msg::ShardState::ready;
+  rate_step_ = logged_step_ = last_snapshot_ = step;
+  rate_time_ = Clock::now();
+  waiting_since_ = {};
+}
+
+// Connections that are sending from, or receiving into, the memory end with it.
+void Shard::drop_store(const std::string& why) {
+  building_.clear();
+  received_ = 0;
+  configurer_ = nullptr;
+  if (!store_) return;
+  fail_pending(Code::stale_epoch, why + ": greet again");
+  std::vector<Peer*> busy;
+  for (Peer& p : peers_)
+    if (p.connection->open() && p.is_trainer() &&
+        (p.connection->queued() > 0 || (p.landed && p.connection->within_frame())))
+      busy.push_back(&p);
+  for (Peer* p : busy) p->connection->close(why);
+  rounds_.clear();
+  store_.reset();
+}
+
+void Shard::rollback(Peer& peer, uint64_t id, const msg::Rollback& r) {
+  if (r.epoch() == epoch_ && state_ == msg::ShardState::ready && base_step_ == r.step())
+    return ack(peer, id);  // somebody else has asked for the same
+  if (r.epoch() <= epoch_)
+    return fail(peer, id, Code::stale_epoch,
+                text("the job is in epoch ", epoch_, ", not before ", r.epoch(), ": greet again"));
+  if (!snapshots_)
+    return fail(peer, id, Code::unknown_version,
+                text("there is no snapshot of step ", r.step(),
+                     ": this pserver runs without --snapshot_dir"));
+  try {
+    Snapshot s = snapshots_->load(r.step());
+    drop_store(text("the job goes back to step ", r.step()));
+    snapshots_->remove_after(r.step());
+    take_up(std::move(s));
+  } catch (const Error& e) {
+    note_error(e.what());
+    return fail(peer, id, Code::unknown_version, e.what());
+  }
+  epoch_ = r.epoch();
+  log_warn(text("port ", port(), ": the job goes back to step ", r.step(), " (epoch ", epoch_,
+                "), asked for by ", peer.name()));
+  ack(peer, id);
+}
+
+void Shard::take_up(Snapshot s) {
+  StoreConfig config{.program = from_flatbuffer(s.program), .variables = s.variables};
+  for (const SnapshotSlice& slice : s.slices) config.slices.push_back(slice.info);
+  auto store = std::make_unique<Store>(std::move(config), s.identity.trainers,
+                                       s.identity.mode == msg::Mode::sync);
+  for (size_t i = 0; i < s.values.size(); ++i)
+    std::memcpy(store->value(i).raw(), s.values[i].raw(), s.values[i].bytes());
+  store_ = std::move(store);
+  identity_ = s.identity;
+  if (!members_ || members_->count() != s.identity.trainers) begin_members();
+  const Time now = Clock::now();
+  members_->begin_again(now);
+  for (uint32_t t = 0; t < s.members.size(); ++t) {
+    places_[t] = s.members[t].place;
+    if (s.members[t].finished) members_->restore_finished(t, now);
+  }
+  rounds_.assign(store_->slices().size(), {});
+  init_ = s.init;
+  configured_by_ = s.configured_by;
+  epoch_ = s.epoch;
+  base_step_ = s.step;
+  begin(s.step);
+  for (size_t i = 0; i < s.slices.size(); ++i) {
+    Slice& slice = store_->slices()[i];
+    slice.restart(s.slices[i].version);
+    for (uint32_t t = 0; t < s.slices[i].steps.size(); ++t)
+      slice.set_steps(t, s.slices[i].steps[t]);
+  }
+}
+
+}  // namespace paddle

@@ -1,0 +1,241 @@
+// Who may take part: Hello, Join, Beat, Complete.
+#include "base/log.h"
+#include "pserver/shard.h"
+
+namespace paddle {
+namespace {
+
+constexpr const char* mode_names[] = {"sync", "async", "half_async", "geo"};
+
+std::string name_of(msg::Mode mode) { return mode_names[static_cast<int>(mode)]; }
+
+// Long enough for any sentence, and no more than a log line should hold.
+constexpr size_t max_name = 256;
+
+void check_hello(const msg::Hello& h) {
+  for (const auto* s : {h.build(), h.job(), h.program(), h.process()})
+    require(s->size() <= max_name, Error::Kind::protocol, "a greeting with a name of ", s->size(),
+            " bytes; at most ", max_name, " are allowed");
+  require(h.role() <= msg::Role::MAX && h.mode() <= msg::Mode::MAX, Error::Kind::protocol,
+          "a greeting with a role or mode that this version does not know");
+}
+
+}  // namespace
+
+// "" where the trainer fits the job.
+std::string Shard::mismatch(const msg::Hello& h) const {
+  const auto differs = [](const std::string& what, const auto& here, const auto& theirs,
+                          const std::string& remedy) {
+    return text(what, " differs: this pserver has ", here, ", the trainer has ", theirs, "; ",
+                remedy);
+  };
+  if (!options_.job.empty() && h.job()->str() != options_.job)
+    return differs("the job name", "'" + options_.job + "'", "'" + h.job()->str() + "'",
+                   "give both the same --job_name, or the trainer another --pservers");
+  if (options_.trainers && h.trainers() != *options_.trainers)
+    return differs("the number of trainers", *options_.trainers, h.trainers(),
+                   "give all processes the same --num_gradient_servers");
+  if (h.trainers() == 0 || h.trainers() > 65535)
+    return text("a job of ", h.trainers(), " trainers is not possible");
+  if (!identity_) return "";
+  const Identity& i = *identity_;
+  const std::string by = " (from " + i.set_by + ")";
+  if (h.job()->str() != i.job)
+    return differs("the job name", "'" + i.job + "'" + by, "'" + h.job()->str() + "'",
+                   "one pserver serves one job at a time: wait for its end, or use another");
+  if (h.trainers() != i.trainers)
+    return differs("the number of trainers", text(i.trainers, by), h.trainers(),
+                   "give all processes the same --num_gradient_servers");
+  if (h.mode() != i.mode)
+    return differs("the mode", name_of(i.mode) + by, name_of(h.mode()),
+                   "give all trainers the same of --sync, --async, --half_async, --geo_steps");
+  if (h.program()->str() != i.program)
+    return differs("the program", "digest " + i.program + by, "digest " + h.program()->str(),
+                   "all trainers need the same job file, arguments and version (paddle dump_config "
+                   "shows what each would run); a snapshot of another job needs another "
+                   "--snapshot_dir");
+  if (h.shard() != i.shard || h.shards() != i.shards)
+    return differs("the place in the list of pservers", text(i.shard, " of ", i.shards, by),
+                   text(h.shard(), " of ", h.shards()),
+                   "give all trainers the same --pservers in the same order");
+  return "";
+}
+
+void Shard::take_identity(const Peer& peer, const msg::Hello& h) {
+  if (identity_) return;
+  identity_ = Identity{.job = h.job()->str(),
+                       .program = h.program()->str(),
+                       .set_by = peer.process,
+                       .mode = h.mode(),
+                       .trainers = h.trainers(),
+                       .shard = h.shard(),
+                       .shards = h.shards()};
+  begin_members();
+}
+
+void Shard::begin_members() {
+  const uint32_t n = identity_->trainers;
+  members_.emplace(
+      MemberOptions{n, options_.policy, options_.lease_seconds, options_.reconnect_seconds},
+      Clock::now());
+  places_.assign(n, {});
+  staleness_.assign(n, {});
+  progress_.assign(n, {});
+}
+
+void Shard::hello(Peer& peer, uint64_t id, const msg::Hello& h) {
+  require(!peer.greeted, Error::Kind::protocol, "a second greeting on one connection");
+  check_hello(h);
+  peer.process = h.process()->str();
+  if (h.protocol() != wire::protocol_version)
+    return refuse(peer, id, Code::refused,
+                  text("the protocol differs: this pserver speaks version ", wire::protocol_version,
+                       " (", build_text(), "), ", peer.process, " speaks ", h.protocol(), " (",
+                       h.build()->str(), "); install the same version on all machines"));
+  peer.role = h.role();
+  if (h.role() == msg::Role::observer) {
+    peer.greeted = true;
+    return welcome(peer, id);
+  }
+  if (stopping_) return refuse(peer, id, Code::stopping, "this pserver is going down");
+  const std::string why = mismatch(h);
+  if (!why.empty()) {
+    note_error(text(peer.process, " was refused: ", why));
+    return refuse(peer, id, Code::refused, why);
+  }
+  take_identity(peer, h);
+  const Time now = Clock::now();
+  const auto admission =
+      members_->admit({h.trainer(), h.takes_id(), h.incarnation(), peer.process}, now);
+  if (admission.verdict != Members::Admission::Verdict::admitted) {
+    const bool expired = admission.verdict == Members::Admission::Verdict::expired;
+    if (!expired) note_error(text(peer.process, " was refused: ", admission.why));
+    return refuse(peer, id, expired ? Code::expired : Code::refused, admission.why);
+  }
+  peer.greeted = true;
+  peer.trainer = admission.trainer;
+  peer.incarnation = h.incarnation();
+  replace_connections(peer);
+  members_->opened(peer.trainer, now);
+  if (peer.is_trainer())
+    log_info(text("port ", port(), ": ", peer.name(), " connected from ", peer.connection->peer()));
+  welcome(peer, id);
+}
+
+// The same trainer on a new connection: what it said on the old one is over.
+void Shard::replace_connections(const Peer& peer) {
+  std::vector<Peer*> old;
+  for (Peer& p : peers_)
+    if (&p != &peer && p.greeted && p.role == peer.role && p.trainer == peer.trainer &&
+        p.connection->open())
+      old.push_back(&p);
+  for (Peer* p : old) p->connection->close("the trainer has connected anew");
+}
+
+void Shard::welcome(Peer& peer, uint64_t id) {
+  auto& b = peer.connection->builder();
+  std::vector<flatbuffers::Offset<msg::SliceState>> slices;
+  const bool trainer = peer.role != msg::Role::observer;
+  if (store_ && state_ == msg::ShardState::ready)
+    for (const Slice& s : store_->slices())
+      slices.push_back(msg::CreateSliceState(b, s.info().id, s.version(),
+                                             trainer && sync() && s.contributed(peer.trainer),
+                                             trainer ? s.steps_of(peer.trainer) : 0));
+  const auto init = b.CreateString(init_), by = b.CreateString(configured_by_);
+  const auto all = b.CreateVector(slices);
+  const auto steps = b.CreateVector(snapshots_ ? snapshots_->steps() : std::vector<uint64_t>{});
+  msg::WelcomeBuilder w(b);
+  w.add_instance(instance_);
+  w.add_epoch(epoch_);
+  w.add_state(state_);
+  w.add_trainer(peer.trainer);
+  w.add_init(init);
+  w.add_configured_by(by);
+  w.add_slices(all);
+  w.add_snapshots(steps);
+  if (trainer && places_[peer.trainer].known) {
+    const MemberPlace& p = places_[peer.trainer];
+    w.add_place_step(p.step);
+    w.add_begin(&p.begin);
+    w.add_end(&p.end);
+    w.add_has_place(true);
+  }
+  if (trainer)
+    w.add_lost(options_.policy == LossPolicy::drop &&
+               (*members_)[peer.trainer].state == MemberState::lost);
+  peer.connection->send(id, w.Finish());
+  touch(peer);
+}
+
+// "" where the trainer can join here; otherwise it has seen an old state and greets again.
+std::string Shard::join_problem(const Peer& peer, const msg::Join& j) const {
+  if (state_ != msg::ShardState::ready) return "this shard has no values yet";
+  if (!sync()) return "";
+  const bool drops = options_.policy == LossPolicy::drop;
+  for (const Slice& s : store_->slices()) {
+    if (drops && j.step() < s.version() && (*members_)[peer.trainer].expired != 0)
+      return text("trainer ", peer.trainer, " cannot join at step ", j.step(),
+                  ": the job has reached step ", s.version());
+    if (!drops && !s.contributed(peer.trainer) && j.step() > s.version())
+      return text("trainer ", peer.trainer, " cannot join at step ", j.step(), ": the slice '",
+                  s.info().name, "' lacks its gradient of step ", s.version());
+  }
+  return "";
+}
+
+void Shard::join(Peer& peer, uint64_t id, const msg::Join& j) {
+  if (j.epoch() != epoch_)
+    return fail(peer, id, Code::stale_epoch,
+                text("the job is in epoch ", epoch_, ", not ", j.epoch(), ": greet again"));
+  const std::string why = join_problem(peer, j);
+  if (!why.empty()) return fail(peer, id, Code::stale_epoch, why + ": greet again");
+  const bool first = (*members_)[peer.trainer].state != MemberState::joined;
+  members_->join(peer.trainer, j.step(), Clock::now());
+  if (first) log_info(text("port ", port(), ": ", peer.name(), " joined at step ", j.step()));
+  ack(peer, id);
+  close_ready_rounds();  // under `drop` a later first round lets earlier ones close
+}
+
+void Shard::complete(Peer& peer, uint64_t id, const msg::Complete& c) {
+  const Time now = Clock::now();
+  if (c.phase() == msg::Phase::finished) {
+    members_->finish(peer.trainer, now);
+    log_info(text("port ", port(), ": ", peer.name(), " has finished"));
+  } else {
+    members_->bye(peer.trainer, now);
+  }
+  ack(peer, id);
+  close_ready_rounds();
+  check_done(now);
+}
+
+void Shard::beat(Peer& peer, uint64_t id, const msg::Beat& beat) {
+  const Time now = Clock::now();
+  if (!members_->holds(peer.trainer, peer.incarnation) ||
+      (*members_)[peer.trainer].expired == peer.incarnation)
+    return fail(peer, id, Code::expired,
+                text("trainer ", peer.trainer, " was lost, or another process has its id now"));
+  members_->heard(peer.trainer, now);
+  Progress& p = progress_[peer.trainer];
+  p = {beat.step(),
+       beat.pass(),
+       beat.passes(),
+       beat.batch(),
+       beat.batches(),
+       beat.samples(),
+       beat.rate(),
+       beat.cost(),
+       beat.state() ? beat.state()->str().substr(0, max_name) : "",
+       beat.error() ? beat.error()->str().substr(0, 4096) : ""};
+  if (!p.error.empty() && (*members_)[peer.trainer].last_words != p.error) {
+    (*members_)[peer.trainer].last_words = p.error;
+    note_error(text(peer.name(), ": ", p.error));
+  }
+  auto& b = peer.connection->builder();
+  const auto waiting = b.CreateString(waiting_text(now));
+  const auto failure = b.CreateString(members_->failure());
+  peer.connection->send(id, msg::CreateBeatAck(b, epoch_, waiting, members_->finished(), failure));
+  touch(peer);
+}
+
+}  // namespace paddle

@@ -1,0 +1,208 @@
+#include "pserver/snapshot.h"
+
+#include <snapshot_generated.h>
+#include <zlib.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "base/file.h"
+#include "io/binary_reader.h"
+
+namespace paddle {
+namespace {
+
+namespace form = paddle::fbs::snapshot;
+
+// The head of the manifest: magic, bytes of the FlatBuffer behind it, their CRC-32.
+struct Head {
+  char magic[8];
+  uint32_t bytes, crc32;
+};
+static_assert(sizeof(Head) == 16);
+constexpr char magic[] = "PDSNAP01";
+constexpr uint64_t max_manifest = 128u << 20;
+constexpr size_t value_alignment = 64;
+
+uint32_t checksum(const void* data, size_t n) {
+  return static_cast<uint32_t>(crc32_z(0, static_cast<const Bytef*>(data), n));
+}
+
+form::Place place_of(const msg::Place& p) { return {p.pass(), p.record(), p.batch(), p.samples()}; }
+msg::Place place_of(const form::Place& p) { return {p.pass(), p.record(), p.batch(), p.samples()}; }
+
+// Copied as bytes: the verifier does not see to the alignment of elements.
+template <class T>
+std::vector<T> numbers(const flatbuffers::Vector<T>* v) {
+  std::vector<T> out(v ? v->size() : 0);
+  if (!out.empty()) std::memcpy(out.data(), v->Data(), out.size() * sizeof(T));
+  return out;
+}
+
+std::vector<flatbuffers::Offset<form::Slice>> slices_of(flatbuffers::FlatBufferBuilder& b,
+                                                        const Snapshot& s) {
+  std::vector<flatbuffers::Offset<form::Slice>> out;
+  for (const SnapshotSlice& x : s.slices) {
+    const auto name = b.CreateString(x.info.name), grad = b.CreateString(x.info.grad);
+    const auto steps = b.CreateVector(x.steps);
+    out.push_back(form::CreateSlice(b, x.info.id, name, grad, x.info.block, x.version, steps));
+  }
+  return out;
+}
+
+std::vector<flatbuffers::Offset<form::Variable>> variables_of(
+    flatbuffers::FlatBufferBuilder& b, const Snapshot& s, const std::vector<ValueRecord>& values) {
+  std::vector<flatbuffers::Offset<form::Variable>> out;
+  for (size_t i = 0; i < s.variables.size(); ++i) {
+    const KeptVariable& v = s.variables[i];
+    const auto name = b.CreateString(v.name);
+    const auto dims = b.CreateVector(v.shape.begin(), static_cast<size_t>(v.shape.rank()));
+    out.push_back(form::CreateVariable(b, name, static_cast<uint8_t>(v.dtype), dims,
+                                       values[i].offset, values[i].bytes, values[i].crc32));
+  }
+  return out;
+}
+
+std::vector<flatbuffers::Offset<form::Member>> members_of(flatbuffers::FlatBufferBuilder& b,
+                                                          const Snapshot& s) {
+  std::vector<flatbuffers::Offset<form::Member>> out;
+  for (const SnapshotMember& m : s.members) {
+    const form::Place begin = place_of(m.place.begin), end = place_of(m.place.end);
+    out.push_back(form::CreateMember(b, m.finished, m.place.known, m.place.step, &begin, &end));
+  }
+  return out;
+}
+
+SnapshotMember member_of(const form::Member& m) {
+  SnapshotMember out{.finished = m.finished()};
+  if (m.has_place() && m.begin() && m.end())
+    out.place = {true, m.step(), place_of(*m.begin()), place_of(*m.end())};
+  return out;
+}
+
+Snapshot snapshot_of(const form::Snapshot& f, std::vector<ValueRecord>& values) {
+  Snapshot s{.identity = {.job = f.job()->str(),
+                          .program = f.training_program()->str(),
+                          .set_by = "the snapshot of step " + std::to_string(f.step()),
+                          .mode = static_cast<msg::Mode>(f.mode()),
+                          .trainers = f.members()->size(),
+                          .shard = f.shard(),
+                          .shards = f.shards()},
+             .init = f.init()->str(),
+             .configured_by = f.configured_by()->str(),
+             .epoch = f.epoch(),
+             .step = f.step(),
+             .program = std::string(f.program()->begin(), f.program()->end())};
+  for (const form::Slice* x : *f.slices())
+    s.slices.push_back(
+        {{.id = x->id(), .name = x->name()->str(), .grad = x->grad()->str(), .block = x->block()},
+         x->version(),
+         numbers(x->steps())});
+  for (const form::Variable* v : *f.variables()) {
+    s.variables.push_back(
+        {v->name()->str(), static_cast<DType>(v->dtype()), Shape(numbers(v->dims()))});
+    values.push_back({v->offset(), v->bytes(), v->crc32()});
+  }
+  for (const form::Member* m : *f.members()) s.members.push_back(member_of(*m));
+  return s;
+}
+
+}  // namespace
+
+std::string snapshot_name(uint64_t step) {
+  char out[64];
+  std::snprintf(out, sizeof out, "step-%012llu", static_cast<unsigned long long>(step));
+  return out;
+}
+
+std::string write_manifest(const Snapshot& s, const std::vector<ValueRecord>& values) {
+  flatbuffers::FlatBufferBuilder b;
+  const auto slices = b.CreateVector(slices_of(b, s));
+  const auto variables = b.CreateVector(variables_of(b, s, values));
+  const auto members = b.CreateVector(members_of(b, s));
+  const auto job = b.CreateString(s.identity.job), digest = b.CreateString(s.identity.program);
+  const auto init = b.CreateString(s.init), by = b.CreateString(s.configured_by);
+  const auto program =
+      b.CreateVector(reinterpret_cast<const uint8_t*>(s.program.data()), s.program.size());
+  b.Finish(form::CreateSnapshot(b, job, digest, static_cast<uint8_t>(s.identity.mode),
+                                s.identity.shard, s.identity.shards, init, by, s.epoch, s.step,
+                                program, slices, variables, members),
+           form::SnapshotIdentifier());
+  Head head{};
+  std::memcpy(head.magic, magic, sizeof head.magic);
+  head.bytes = b.GetSize();
+  head.crc32 = checksum(b.GetBufferPointer(), b.GetSize());
+  std::string out(reinterpret_cast<const char*>(&head), sizeof head);
+  return out.append(reinterpret_cast<const char*>(b.GetBufferPointer()), b.GetSize());
+}
+
+Snapshot read_manifest(std::string_view bytes, const std::string& name,
+                       std::vector<ValueRecord>& values) {
+  const auto need = [&](bool ok, const char* why) {
+    require(ok, Error::Kind::data, "'", name, "' ", why);
+  };
+  Head head;
+  need(bytes.size() >= sizeof head, "is cut short");
+  std::memcpy(&head, bytes.data(), sizeof head);
+  need(std::memcmp(head.magic, magic, sizeof head.magic) == 0, "is no manifest of a snapshot");
+  const size_t n = bytes.size() - sizeof head;
+  need(head.bytes == n, "is cut short or has bytes too many");
+  std::vector<uint64_t> aligned((n + 7) / 8);
+  if (n > 0) std::memcpy(aligned.data(), bytes.data() + sizeof head, n);
+  need(checksum(aligned.data(), n) == head.crc32, "was changed since it was written");
+  const auto* start = reinterpret_cast<const uint8_t*>(aligned.data());
+  flatbuffers::Verifier verifier(start, n, 3, static_cast<flatbuffers::uoffset_t>(n / 8 + 1));
+  need(n >= 8 && form::VerifySnapshotBuffer(verifier), "is damaged");
+  const form::Snapshot& f = *form::GetSnapshot(start);
+  need(f.mode() <= static_cast<uint8_t>(msg::Mode::MAX) && f.members()->size() > 0 &&
+           f.members()->size() <= 65535,
+       "tells of a job that is not possible");
+  return snapshot_of(f, values);
+}
+
+void write_snapshot(const std::string& directory, const Snapshot& s) {
+  AtomicDirectory out(directory);
+  std::vector<ValueRecord> records;
+  std::vector<std::string_view> parts;
+  static const std::string padding(value_alignment, '\0');
+  uint64_t at = 0;
+  for (const Tensor& t : s.values) {
+    records.push_back({at, t.bytes(), checksum(t.raw(), t.bytes())});
+    parts.emplace_back(static_cast<const char*>(t.raw()), t.bytes());
+    const size_t rest = (value_alignment - t.bytes() % value_alignment) % value_alignment;
+    parts.emplace_back(padding.data(), rest);
+    at += t.bytes() + rest;
+  }
+  out.write("values", parts);
+  out.write("manifest", write_manifest(s, records));
+  out.commit();
+}
+
+Snapshot read_snapshot(const std::string& directory) {
+  require(is_file(directory + "/done"), Error::Kind::data, "the snapshot '", directory,
+          "' was never finished");
+  const std::string manifest = directory + "/manifest";
+  std::vector<ValueRecord> records;
+  Snapshot s = read_manifest(read_file(manifest, max_manifest), manifest, records);
+  BinaryReader in(directory + "/values");
+  for (size_t i = 0; i < records.size(); ++i) {
+    const KeptVariable& v = s.variables[i];
+    const int64_t elements = v.shape.numel();
+    require(elements >= 0 && size_of(v.dtype) > 0 && records[i].bytes <= in.left() &&
+                static_cast<uint64_t>(elements) == records[i].bytes / size_of(v.dtype),
+            Error::Kind::data, "'", manifest, "' gives '", v.name, "' ", records[i].bytes,
+            " bytes, which do not fit its shape ", v.shape, " or the ", in.left(),
+            " bytes that are left");
+    Tensor t(v.dtype, v.shape);
+    in.read(t.raw(), t.bytes(), v.name);
+    require(checksum(t.raw(), t.bytes()) == records[i].crc32, Error::Kind::data, "'", in.name(),
+            "' was changed since it was written: the checksum of '", v.name, "' is wrong");
+    const uint64_t rest = (value_alignment - t.bytes() % value_alignment) % value_alignment;
+    in.bytes(rest, "padding");
+    s.values.push_back(std::move(t));
+  }
+  in.expect_end("the last variable");
+  return s;
+}
+
+}  // namespace paddle

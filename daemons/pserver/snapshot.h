@@ -1,0 +1,69 @@
+// A snapshot: all that a shard holds at one step, as a directory that appears complete or not at
+// all. schemas/snapshot.fbs and schemas/README.md describe the files.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "pserver/store.h"
+#include "wire_generated.h"
+
+namespace paddle {
+
+// Where a trainer stood in its data with its last push.
+struct MemberPlace {
+  bool known = false;
+  uint64_t step = 0;
+  msg::Place begin{}, end{};
+};
+
+struct SnapshotSlice {
+  SliceInfo info;
+  uint64_t version = 0;
+  std::vector<uint64_t> steps;  // async: of each trainer, that are in the values
+};
+
+struct SnapshotMember {
+  bool finished = false;
+  MemberPlace place;
+};
+
+// What trainers of a job must agree on; a snapshot belongs to one job.
+struct Identity {
+  std::string job, program;  // name and digest of the whole training program
+  std::string set_by;        // process, for sentences
+  msg::Mode mode = msg::Mode::sync;
+  uint32_t trainers = 0, shard = 0, shards = 0;
+};
+
+struct Snapshot {
+  Identity identity;
+  std::string init, configured_by;
+  uint64_t epoch = 0, step = 0;
+  std::string program;  // of the shard, as schemas/program.fbs
+  std::vector<SnapshotSlice> slices;
+  std::vector<SnapshotMember> members;
+  std::vector<KeptVariable> variables;
+  std::vector<Tensor> values;  // in the order of the variables
+};
+
+// "step-000000000100"
+std::string snapshot_name(uint64_t step);
+
+// Throws Error(io).
+void write_snapshot(const std::string& directory, const Snapshot& snapshot);
+// Everything is compared with its checksum first. Throws Error(data) where it is damaged.
+Snapshot read_snapshot(const std::string& directory);
+
+// The content of the file `manifest`: all but the values. `offsets` are those of the values, in the
+// order of the variables. read_manifest() throws Error(data).
+struct ValueRecord {
+  uint64_t offset = 0, bytes = 0;
+  uint32_t crc32 = 0;
+  bool operator==(const ValueRecord&) const = default;
+};
+std::string write_manifest(const Snapshot& snapshot, const std::vector<ValueRecord>& values);
+Snapshot read_manifest(std::string_view bytes, const std::string& name,
+                       std::vector<ValueRecord>& values);
+
+}  // namespace paddle

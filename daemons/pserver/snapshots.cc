@@ -1,0 +1,158 @@
+#include "pserver/snapshots.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <utility>
+
+#include "base/file.h"
+#include "base/log.h"
+
+namespace paddle {
+namespace {
+
+constexpr auto ended_name = "job-ended";
+
+// The step in "step-000000000100", or none.
+std::optional<uint64_t> step_of(const std::string& name) {
+  if (name.size() < 17 || name.compare(0, 5, "step-") != 0) return {};
+  const bool digits =
+      std::all_of(name.begin() + 5, name.end(), [](char c) { return c >= '0' && c <= '9'; });
+  if (!digits) return {};
+  return std::strtoull(name.c_str() + 5, nullptr, 10);
+}
+
+Descriptor lock_directory(const std::string& root) {
+  const std::string path = root + "/lock";
+  Descriptor lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  if (!lock) throw io_error("open", path, errno);
+  require(::flock(lock.get(), LOCK_EX | LOCK_NB) == 0, Error::Kind::config, "the directory '", root,
+          "' is in use by another pserver: give each its own --snapshot_dir");
+  return lock;
+}
+
+}  // namespace
+
+Snapshots::Snapshots(const SnapshotOptions& options, size_t index, Written written)
+    : options_(options),
+      root_(options.directory + "/shard-" + std::to_string(index)),
+      written_(std::move(written)) {
+  make_directories(root_);
+  lock_ = lock_directory(root_);
+  thread_ = std::thread([this] { serve(); });
+}
+
+Snapshots::~Snapshots() {
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+    next_.reset();
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+std::vector<uint64_t> Snapshots::steps() const {
+  std::vector<uint64_t> out;
+  if (is_file(root_ + "/" + ended_name)) return out;
+  for (const std::string& name : list_directory(root_))
+    if (const auto step = step_of(name); step && is_file(root_ + "/" + name + "/done"))
+      out.push_back(*step);
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+std::optional<Snapshot> Snapshots::newest() {
+  const std::vector<uint64_t> all = steps();
+  std::string problems;
+  for (auto step = all.rbegin(); step != all.rend(); ++step) {
+    try {
+      return load(*step);
+    } catch (const Error& e) {
+      log_error(text("the snapshot of step ", *step, " cannot be used: ", e.what(),
+                     "; trying the one before"));
+      problems += text("\n  ", e.what());
+    }
+  }
+  require(all.empty(), Error::Kind::data, "none of the snapshots in '", root_,
+          "' can be used; remove the directory to start the job afresh:", problems);
+  return {};
+}
+
+Snapshot Snapshots::load(uint64_t step) const {
+  require(is_directory(path(step)), Error::Kind::data, "there is no snapshot of step ", step,
+          " in '", root_, "'");
+  return read_snapshot(path(step));
+}
+
+void Snapshots::write(Snapshot snapshot) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (next_)
+      log_warn(text("the disk is slower than the snapshots: that of step ", next_->step,
+                    " is left out; a longer --snapshot_period helps"));
+    next_ = std::move(snapshot);
+  }
+  changed_.notify_all();
+}
+
+void Snapshots::drain() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return !next_ && !busy_; });
+}
+
+void Snapshots::serve() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [&] { return ends_ || next_; });
+    if (ends_) return;
+    const Snapshot snapshot = std::move(*std::exchange(next_, std::nullopt));
+    busy_ = true;
+    lock.unlock();
+    write_one(snapshot);
+    lock.lock();
+    busy_ = false;
+    changed_.notify_all();
+  }
+}
+
+void Snapshots::write_one(const Snapshot& snapshot) {
+  std::string problem;
+  try {
+    write_snapshot(path(snapshot.step), snapshot);
+    remove_old();
+  } catch (const std::exception& e) {
+    problem = e.what();
+  }
+  written_(snapshot.step, problem);
+}
+
+void Snapshots::remove_old() {
+  std::vector<uint64_t> all = steps();
+  for (size_t i = 0; i + options_.keep < all.size(); ++i) remove_tree(root_, snapshot_name(all[i]));
+}
+
+void Snapshots::remove_after(uint64_t step) {
+  drain();
+  for (const uint64_t s : steps())
+    if (s > step) remove_tree(root_, snapshot_name(s));
+}
+
+void Snapshots::mark_ended() {
+  drain();
+  write_file_atomically(root_ + "/" + ended_name, "");
+}
+
+// What is left of an ended job goes; a job that is configured anew keeps nothing of the past
+// either.
+void Snapshots::begin_job() {
+  drain();
+  remove_tree(root_, ended_name);
+  for (const uint64_t s : steps()) remove_tree(root_, snapshot_name(s));
+}
+
+}  // namespace paddle

@@ -1,0 +1,177 @@
+#include "pserver/update.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+#include "optim/merge.h"
+
+namespace paddle {
+namespace {
+
+constexpr size_t max_numbers = 8, max_states = 4;
+
+bool is_shard_work(const Op& op) { return (op.role() & role::dist) != 0; }
+
+bool touches(const Op& op, const Names& names) {
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string& n) { return op.in.uses(n) || op.out.uses(n); });
+}
+
+// A copy of `program` in which `block` has only the ops that `keeps` says.
+template <class Keeps>
+std::unique_ptr<Program> reduced(const Program& program, int32_t block, const Keeps& keeps) {
+  auto copy = std::make_unique<Program>(program);
+  Block& b = copy->block(block);
+  for (size_t i = b.ops().size(); i-- > 0;)
+    if (!keeps(i, *program.block(block).ops()[i])) b.remove_op(i);
+  return b.ops().empty() ? nullptr : std::move(copy);
+}
+
+double number_of(const Tensor& t) {
+  return with_float(t.dtype(), [&](auto z) -> double { return *t.data<decltype(z)>(); });
+}
+
+// Settings as the op runs with them: what stands in it, or the rule's default.
+double setting_of(const Op& op, const optim::Setting& s) {
+  return std::visit(
+      [&](auto fallback) { return static_cast<double>(op.attrs.get(s.name, fallback)); },
+      s.fallback);
+}
+
+// The place of the one optimizer op that updates `param` in place, or none.
+std::optional<size_t> optimizer_op(const Block& block, const std::string& param) {
+  std::optional<size_t> found;
+  for (size_t i = 0; i < block.ops().size(); ++i) {
+    const Op& op = *block.ops()[i];
+    if (is_shard_work(op) || optim::find_rule(op.type) == nullptr) continue;
+    if (found || op.in["Param"] != Names{param} || op.out["ParamOut"] != Names{param}) return {};
+    found = i;
+  }
+  return found;
+}
+
+// The arrays of an op besides the parameter, or none where they are not all kept in place.
+std::optional<LoweredOp> arrays_of(const Op& op, const Tensor& param, Scope& scope) {
+  LoweredOp out{.rule = optim::find_rule(op.type)};
+  for (const optim::State& s : out.rule->states) {
+    if (s.optional && !op.in.has(s.in)) {
+      out.states.push_back(nullptr);
+      continue;
+    }
+    if (op.in[s.in].size() != 1 || op.in[s.in] != op.out[s.out]) return {};
+    Variable* v = scope.find(op.in[s.in][0]);
+    if (!v || v->tensor.shape() != param.shape() || v->tensor.dtype() != param.dtype()) return {};
+    out.states.push_back(v);
+  }
+  for (const std::string& input : out.rule->inputs) {
+    if (op.in[input].size() != 1) return {};
+    out.inputs.push_back(&scope.var(op.in[input][0]));
+  }
+  for (const optim::Setting& s : out.rule->settings) out.settings.push_back(setting_of(op, s));
+  return out;
+}
+
+}  // namespace
+
+Update::Update(const Program& program, int32_t block, const std::string& param,
+               const std::string& grad, Scope& scope, ThreadPool& pool, bool may_lower)
+    : pool_(pool), shape_(scope.tensor(param).shape()) {
+  const Block& b = program.block(block);
+  const DType dtype = scope.tensor(param).dtype();
+  require(dtype == DType::f32 || dtype == DType::f64, Error::Kind::config, "the parameter '", param,
+          "' is ", name_of(dtype), "; pservers update float32 and float64");
+  if (may_lower) lower(b, param, grad, scope);
+  const auto own = [](size_t, const Op& op) { return !is_shard_work(op); };
+  const auto plan = [&](const auto& keeps, const Names& feeds) -> std::unique_ptr<Plan> {
+    const auto part = reduced(program, block, keeps);
+    if (!part) return nullptr;
+    return std::make_unique<Plan>(*part, block, scope, feeds, Names{}, pool, PlanOptions{});
+  };
+  if (op_) {
+    const size_t at = *optimizer_op(b, param);
+    before_ = plan([&](size_t i, const Op& op) { return i < at && own(i, op); }, {});
+    after_ = plan([&](size_t i, const Op& op) { return i > at && own(i, op); }, {});
+    merged_ = Tensor(dtype, {std::min(update_part, shape_.numel())});
+  } else {
+    whole_ = plan(own, {grad});
+    require(whole_ != nullptr, Error::Kind::config, "block ", block, ", which shall update '",
+            param, "', has no ops");
+    merged_ = Tensor(dtype, shape_);
+  }
+  for (const auto& op : b.ops()) {
+    if (is_shard_work(*op)) continue;
+    for (const Slots* slots : {&op->in, &op->out})
+      for (const std::string& n : slots->all())
+        if (n != param && scope.find(n) && std::count(variables_.begin(), variables_.end(), n) == 0)
+          variables_.push_back(n);
+  }
+}
+
+// Small ops around the optimizer op may do what they like, as long as they leave its arrays alone.
+void Update::lower(const Block& block, const std::string& param, const std::string& grad,
+                   Scope& scope) {
+  const std::optional<size_t> at = optimizer_op(block, param);
+  if (!at || block.ops()[*at]->in["Grad"] != Names{grad}) return;
+  const Op& op = *block.ops()[*at];
+  Names arrays{param, grad};
+  for (const optim::State& s : optim::find_rule(op.type)->states)
+    for (const std::string& n : op.in[s.in]) arrays.push_back(n);
+  for (size_t i = 0; i < block.ops().size(); ++i)
+    if (i != *at && !is_shard_work(*block.ops()[i]) && touches(*block.ops()[i], arrays)) return;
+  op_ = arrays_of(op, scope.tensor(param), scope);
+  assert(!op_ || (op_->rule->numbers.size() <= max_numbers && op_->states.size() <= max_states));
+}
+
+void Update::run(std::span<const void* const> grads, const Tensor& from, const Tensor& to,
+                 uint64_t step) {
+  with_float(to.dtype(), [&](auto z) {
+    using T = decltype(z);
+    if (!op_) return run_plan<T>(grads, from, to, step);
+    if (before_) before_->run(step);
+    run_lowered<T>(grads, from.data<T>(), to.data<T>(), to.numel());
+    if (after_) after_->run(step);
+  });
+}
+
+template <class T>
+void Update::run_lowered(std::span<const void* const> grads, const T* from, T* to, int64_t n) {
+  T numbers[max_numbers];
+  T *arrays[max_states], *states[max_states];
+  size_t count = 0;
+  for (const Variable* v : op_->inputs) numbers[count++] = static_cast<T>(number_of(v->tensor));
+  for (const double s : op_->settings) numbers[count++] = static_cast<T>(s);
+  for (size_t k = 0; k < op_->states.size(); ++k)
+    arrays[k] = op_->states[k] ? op_->states[k]->tensor.data<T>() : nullptr;
+  const T factor = T(1) / static_cast<T>(grads.size());
+  T* merged = merged_.data<T>();
+  for (int64_t at = 0; at < n; at += update_part) {
+    const int64_t part = std::min(update_part, n - at);
+    if (from != to) std::memcpy(to + at, from + at, static_cast<size_t>(part) * sizeof(T));
+    for (size_t k = 0; k < op_->states.size(); ++k)
+      states[k] = arrays[k] ? arrays[k] + at : nullptr;
+    const T* grad = static_cast<const T*>(grads[0]) + at;
+    if (grads.size() > 1) {
+      optim::merge(grads, at, part, factor, merged);
+      grad = merged;
+    }
+    const optim::Call<T> call{pool_, {numbers, count}, to + at, {states, op_->states.size()}};
+    optim::apply_dense(*op_->rule, call, grad, part);
+  }
+}
+
+// The plan works on the variable itself, so its value is put there first.
+template <class T>
+void Update::run_plan(std::span<const void* const> grads, const Tensor& from, const Tensor& to,
+                      uint64_t step) {
+  if (from.raw() != to.raw()) std::memcpy(to.raw(), from.raw(), to.bytes());
+  if (grads.size() > 1)
+    optim::merge(grads, 0, to.numel(), T(1) / static_cast<T>(grads.size()), merged_.data<T>());
+  // A single gradient is used, and perhaps written, where it landed: nobody needs it any more.
+  fed_ = grads.size() > 1 ? merged_
+                          : Tensor::borrow(const_cast<void*>(grads[0]), to.dtype(), to.shape());
+  whole_->feed(0, fed_);
+  whole_->run(step);
+}
+
+}  // namespace paddle
