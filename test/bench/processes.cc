@@ -43,8 +43,8 @@ void pin(int cpu) {
   cpu_set_t set;
   CPU_ZERO(&set);
   CPU_SET(static_cast<size_t>(cpu % static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN))), &set);
-  require(::sched_setaffinity(0, sizeof set, &set) == 0, Error::Kind::config,
-          "cannot stay on CPU ", cpu);
+  require(::sched_setaffinity(0, sizeof set, &set) == 0, Error::Kind::config, "cannot stay on CPU ",
+          cpu);
 }
 
 double cpu_seconds(pid_t process) {

@@ -52,8 +52,8 @@ ShardClient::ShardClient(const std::string& endpoint, Parameters& parameters, bo
     : spins_(spins) {
   for (const SliceSpec& s : parameters.cut.slices) {
     const auto n = static_cast<size_t>(s.elements());
-    lines_.push_back({.gradient = std::vector<float>(n, gradient_value),
-                      .values = std::vector<float>(n)});
+    lines_.push_back(
+        {.gradient = std::vector<float>(n, gradient_value), .values = std::vector<float>(n)});
   }
   tcp::socket socket(io_);
   const wire::Endpoint to = wire::parse_endpoint(endpoint, "the pserver");
@@ -86,8 +86,8 @@ void ShardClient::configure(const Parameters& parameters) {
     if (!v->persistable || found == nullptr || found->tensor.empty()) continue;
     values.push_back(found->tensor);
     const std::vector<int64_t> dims(v->shape.begin(), v->shape.end());
-    variables.push_back(msg::CreateVariable(
-        b, b.CreateString(v->name), static_cast<uint8_t>(v->dtype), b.CreateVector(dims)));
+    variables.push_back(msg::CreateVariable(b, b.CreateString(v->name),
+                                            static_cast<uint8_t>(v->dtype), b.CreateVector(dims)));
   }
   const std::string text = to_flatbuffer(program);
   const auto bytes = b.CreateVector(reinterpret_cast<const uint8_t*>(text.data()), text.size());
