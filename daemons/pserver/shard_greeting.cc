@@ -206,6 +206,7 @@ void Shard::complete(Peer& peer, uint64_t id, const msg::Complete& c) {
   }
   ack(peer, id);
   close_ready_rounds();
+  arrived();  // the answer leaves before the job, and with it what is queued, may end
   check_done(now);
 }
 
