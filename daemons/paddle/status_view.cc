@@ -20,6 +20,8 @@ std::string number(double v, const char* format = "%.4g") {
   return out;
 }
 
+std::string rate_text(double v) { return number(v, v < 100 ? "%.1f" : "%.0f"); }
+
 std::string size_text(double bytes) {
   const char* units[] = {" B", " KiB", " MiB", " GiB", " TiB"};
   size_t unit = 0;
@@ -85,7 +87,7 @@ std::string shard_table(std::span<const ShardStatus> shards, const std::vector<s
     uint64_t bytes = 0;
     for (const SliceStatus& slice : s.slices) bytes += slice.bytes;
     rows.push_back({names[i], s.endpoint, s.state, std::to_string(s.step),
-                    number(s.steps_per_second), std::to_string(s.slices.size()),
+                    rate_text(s.steps_per_second), std::to_string(s.slices.size()),
                     size_text(static_cast<double>(bytes)), size_text(in / time) + "/s",
                     size_text(out / time) + "/s", number(s.cpu_seconds, "%.1f s"),
                     duration_text(s.uptime)});
@@ -107,7 +109,7 @@ std::string trainer_table(std::span<const TrainerStatus> trainers, bool async) {
             progress ? of(std::min(t.pass + 1, t.passes), t.passes) : "",
             progress ? of(t.batch, t.batches) : "",
             progress ? number(t.cost) : "",
-            progress ? number(t.rate) : ""};
+            progress ? rate_text(t.rate) : ""};
     if (async) row.push_back(text(t.staleness_max, " (", number(t.staleness_mean, "%.1f"), ")"));
     row.push_back(t.dropped + t.not_finite == 0 ? "0" : text(t.dropped, "+", t.not_finite));
     row.push_back(t.process);
@@ -129,7 +131,7 @@ std::string slice_table(std::span<const ShardStatus> shards,
       if (all++ < most_slices)
         rows.push_back({s.name, names[i], size_text(static_cast<double>(s.bytes)),
                         std::to_string(s.version), s.waiting});
-  std::string out = table({"SLICE", "SHARD", "BYTES", "VERSION", "WAITS FOR"}, rows);
+  std::string out = table({"SLICE", "SHARD", "BYTES", "VERSION", "LACKS TRAINER"}, rows);
   if (all > most_slices)
     out.replace(out.size() - 1, 1, text("… and ", all - most_slices, " more; --json has all\n\n"));
   return out;
@@ -139,11 +141,11 @@ std::string notes(std::span<const ShardStatus> shards, const std::vector<std::st
   std::string out;
   for (size_t i = 0; i < shards.size(); ++i) {
     const ShardStatus& s = shards[i];
-    if (!s.waiting.empty()) out += names[i] + " waits for " + s.waiting + "\n";
+    if (!s.waiting.empty()) out += names[i] + ": " + s.waiting + "\n";
     if (!s.snapshots.empty())
-      out += text(names[i], " has snapshots of ", s.snapshots.size(), " steps, the newest ",
+      out += text(names[i], ": snapshots of ", s.snapshots.size(), " steps, the newest ",
                   s.snapshots.back(), "\n");
-    for (const std::string& e : s.last_errors) out += names[i] + " error: " + e + "\n";
+    for (const std::string& e : s.last_errors) out += names[i] + ": error: " + e + "\n";
   }
   return out;
 }

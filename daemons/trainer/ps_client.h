@@ -83,7 +83,7 @@ class PsClient : public Remote, private LinkOwner {
     bool awaited = false;        // an answer is on its way
     // async and geo: what is sent, what waits to be sent, what comes in
     std::vector<float> sending, waiting, incoming, old;
-    uint64_t merged = 0, based_on = 0;
+    uint64_t merged = 0, last_step = 0, based_on = 0;
   };
   // Thrown where a connection or an epoch broke; caught by recover().
   struct Disrupted {
@@ -115,7 +115,7 @@ class PsClient : public Remote, private LinkOwner {
 
   void send_push(SliceLine& line, uint64_t step, wire::Bytes bulk, wire::Bulk lifetime);
   void push_async(SliceLine& line, const float* grad, uint64_t step);
-  void send_waiting(SliceLine& line, uint64_t step);
+  void send_waiting(SliceLine& line);
   void exchange_geo();
   std::string initial_digest();
 

@@ -174,9 +174,10 @@ JoinDecision decide(const std::vector<Greeting>& shards, const JoinQuestion& que
             .shards = empty,
             .epoch = epoch,
             .step = question.first_step,
-            .why = ready == nullptr ? ""
-                                    : text("pserver ", shards[empty[0]].endpoint,
-                                           " came back empty: it gets this trainer's values")};
+            .why = ready == nullptr || !moved_on
+                       ? ""
+                       : text("pserver ", shards[empty[0]].endpoint,
+                              " came back empty: it gets this trainer's values")};
   if (!empty.empty()) {
     const std::string& without = shards[empty[0]].endpoint;
     if (moved_on)

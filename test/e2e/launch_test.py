@@ -6,6 +6,7 @@ import re
 import shlex
 import signal
 import socket
+import struct
 import subprocess
 import time
 
@@ -132,7 +133,11 @@ class Launch(Cluster):
         for name in ("paddle_trainer.INFO", "paddle_pserver2.INFO", "paddle_pserver_main.INFO", "train.log", "server.log"):
             self.assertTrue(self.read("ws", "log", name), name)
         self.train("fit_a_line.json", "--save_dir=alone", "--num_passes=3")
-        self.same_model(self.path("ws", "output", "pass-00002"), self.path("alone", "pass-00002"))
+        # Not the same bits: alone, sgd is fused into the product before it and rounds once less.
+        models = [self.files(self.path(*d, "pass-00002")) for d in (("ws", "output"), ("alone",))]
+        for name, count in (("y_predict.w_0", 13), ("y_predict.b_0", 1)):
+            for a, b in zip(*(struct.unpack(f"<{count}f", m[name][-4 * count:]) for m in models)):
+                self.assertAlmostEqual(a, b, delta=1e-5 * max(1, abs(b)))
 
     def test_quiet(self):
         done = self.launch("--logtostderr=false", "--num_passes=2")
@@ -181,7 +186,7 @@ class Launch(Cluster):
 
     def test_killed_trainer(self):
         process, pids = self.running()
-        trainer = next(p for p in pids if b"--trainer_id=1" in open(f"/proc/{p}/cmdline", "rb").read())
+        trainer = next(p for p in pids if "--trainer_id=1" in self.read(f"/proc/{p}/cmdline"))
         os.kill(trainer, signal.SIGKILL)
         _, err = self.ends(process, 137)
         self.assertIn("paddle launch: trainer.1 ended with exit code 137", err)

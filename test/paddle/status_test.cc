@@ -32,7 +32,7 @@ ShardStatus shard(const std::string& endpoint) {
   t.cost = 0.25;
   t.not_finite = 1;
   s.trainers = {t};
-  s.slices = {{"fc.w_0.block0", 4096, 120, "trainer 1"}};
+  s.slices = {{"fc.w_0.block0", 4096, 120, "1"}};
   return s;
 }
 
@@ -123,7 +123,7 @@ TEST_CASE("a shard that says nothing does not hold up the others", "[paddle]") {
 TEST_CASE("tables of the status", "[paddle]") {
   std::vector<ShardStatus> shards{shard("a:1"), shard("b:1")};
   shards[1].trainers[0].state = "lost";
-  shards[1].waiting = "trainer 1";
+  shards[1].waiting = "waiting for trainer 1";
   shards[1].last_errors = {"something"};
 
   SECTION("tell about shards, trainers, slices and waits") {
@@ -132,8 +132,8 @@ TEST_CASE("tables of the status", "[paddle]") {
     CHECK_THAT(look, Contains("dense 1  b:1       ready  120"));
     CHECK_THAT(look, Contains("1.0 MiB/s") && Contains("1:01"));
     CHECK_THAT(look, Contains("joined/lost") && Contains("3/10") && Contains("0+2"));
-    CHECK_THAT(look, Contains("fc.w_0.block0  dense 0  4.0 KiB  120      trainer 1"));
-    CHECK_THAT(look, Contains("dense 1 waits for trainer 1\ndense 1 error: something\n"));
+    CHECK_THAT(look, Contains("fc.w_0.block0  dense 0  4.0 KiB  120      1"));
+    CHECK_THAT(look, Contains("dense 1: waiting for trainer 1\ndense 1: error: something\n"));
   }
   SECTION("rates are those since the last look") {
     std::vector<ShardStatus> before = shards;
