@@ -58,7 +58,7 @@ std::string Members::holder_text(uint32_t trainer, Time now) const {
               duration_text(seconds(m.held_since, now)), " ago");
 }
 
-Members::Admission Members::admit(const Greeting& g, Time now) {
+Members::Admission Members::admit(const Applicant& g, Time now) {
   using Verdict = Admission::Verdict;
   uint32_t id = g.trainer;
   if (g.takes_id) {

@@ -114,7 +114,9 @@ void PsClient::take_id() {
 Rewind PsClient::join_once(uint64_t first_step) {
   WaitVoice voice;
   std::string said;
-  for (;;) {
+  for (int tries = 0;; ++tries) {
+    // What does not work at once is not asked a thousand times a second.
+    if (tries > 5) io_.run_for(std::chrono::milliseconds(20 << std::min(tries - 5, 5)));
     try {
       if (options_.hello.takes_id) take_id();
       for (const auto& link : links_) link->greet(options_.hello);
