@@ -44,7 +44,7 @@ class Snapshots {
   std::optional<Snapshot> newest();
   Snapshot load(uint64_t step) const;  // throws Error(data) or Error(io)
 
-  // Hands it to the writing thread. One that waits there for its turn is left out for this one.
+  // Hands it to the writing thread; waits while another one waits for its turn there.
   void write(Snapshot snapshot);
   // Returns when nothing is left to write.
   void drain();
@@ -68,7 +68,7 @@ class Snapshots {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<Snapshot> next_;
-  bool busy_ = false, ends_ = false;
+  bool busy_ = false, ends_ = false, said_slow_ = false;
   std::thread thread_;
 };
 
