@@ -58,7 +58,7 @@ std::string Members::holder_text(uint32_t trainer, Time now) const {
               duration_text(seconds(m.held_since, now)), " ago");
 }
 
-Members::Admission Members::admit(const Greeting& g, Time now) {
+Members::Admission Members::admit(const Applicant& g, Time now) {
   using Verdict = Admission::Verdict;
   uint32_t id = g.trainer;
   if (g.takes_id) {
@@ -201,9 +201,12 @@ bool Members::all_done(Time now) const {
 }
 
 uint32_t Members::finished() const {
-  return static_cast<uint32_t>(std::count_if(members_.begin(), members_.end(), [](const Member& m) {
-    return m.state == MemberState::finished || m.state == MemberState::gone;
-  }));
+  const bool drops = options_.policy == LossPolicy::drop;
+  return static_cast<uint32_t>(
+      std::count_if(members_.begin(), members_.end(), [&](const Member& m) {
+        return m.state == MemberState::finished || m.state == MemberState::gone ||
+               (m.state == MemberState::lost && drops);  // nobody waits for it
+      }));
 }
 
 std::string Members::waiting_for(uint32_t trainer, uint64_t round, Time since, Time now) const {

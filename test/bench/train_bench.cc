@@ -2,70 +2,21 @@
 // program, one thread, through the layers and the executor that every job uses. One JSON line per
 // configuration, in the form of the peers' programs.
 #include <algorithm>
-#include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
-#include <functional>
-#include <numeric>
 #include <string>
 #include <vector>
 
-#include "base/random.h"
+#include "bench/generator.h"
 #include "exec/executor.h"
 #include "layers/layers.h"
 #include "layers/optimizers.h"
 
 using namespace paddle;
+using namespace paddle::bench;
 
 namespace {
-
-// The data generator that all programs share, bit for bit.
-struct Stream {
-  uint64_t key;
-  explicit Stream(uint64_t stream) : key(mix64((uint64_t{1} << 32) | stream)) {}
-  uint64_t operator()(int64_t i) const { return mix64(key + static_cast<uint64_t>(i) * golden); }
-};
-
-Tensor uniform(uint64_t stream, const Shape& shape, double low, double high) {
-  Tensor t(DType::f32, shape);
-  const Stream r(stream);
-  const auto a = static_cast<float>(low), d = static_cast<float>(high - low);
-  for (int64_t i = 0; i < t.numel(); ++i)
-    t.data<float>()[i] = a + d * (static_cast<float>(r(i) >> 40) * 0x1p-24f);
-  return t;
-}
-
-Tensor xavier(uint64_t stream, int64_t in, int64_t out) {
-  const double a = std::sqrt(6.0 / static_cast<double>(in + out));
-  return uniform(stream, {in, out}, -a, a);
-}
-
-Tensor integers(uint64_t stream, const Shape& shape, uint64_t below) {
-  Tensor t(DType::i64, shape);
-  const Stream r(stream);
-  for (int64_t i = 0; i < t.numel(); ++i) t.data<int64_t>()[i] = static_cast<int64_t>(r(i) % below);
-  return t;
-}
-
-Tensor zipf_ids(uint64_t stream, int64_t samples, int64_t slots, uint64_t height) {
-  Tensor t(DType::i64, {samples, slots, 1});
-  const Stream r(stream);
-  const double e = 1 - 1.05, n = 1e6;
-  for (int64_t i = 0; i < t.numel(); ++i) {
-    const double u = static_cast<double>(r(i) >> 11) * 0x1p-53;
-    const double rank =
-        std::clamp(std::floor(std::pow(1 + u * (std::pow(n, e) - 1), 1 / e)), 1.0, n);
-    t.data<int64_t>()[i] = static_cast<int64_t>(
-        mix64((static_cast<uint64_t>(i % slots) << 32) + static_cast<uint64_t>(rank)) % height);
-  }
-  return t;
-}
-
-double seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 // One network with its first values, and batches cut from whole arrays without copies.
 struct Workload {
@@ -153,34 +104,20 @@ std::string first_losses(Runner& runner) {
 }
 
 void w1(double secs) {
-  const int64_t batches = 2000, batch = 20, n = batches * batch;
-  const Tensor x = uniform(1, {n, 13}, -1, 1), truth = uniform(2, {13}, -2, 2),
-               noise = uniform(3, {n}, -.1, .1);
-  Tensor y(DType::f32, {n, 1});
-  for (int64_t i = 0; i < n; ++i) {
-    float s = 0;
-    for (int j = 0; j < 13; ++j) s += x.data<float>()[i * 13 + j] * truth.data<float>()[j];
-    y.data<float>()[i] = s + .5f + noise.data<float>()[i];
-  }
+  const int64_t batches = 2000, batch = 20;
+  const Line line;
   Workload w;
   const Builder b(w.net);
   data(b, "x", {13});
   data(b, "y", {1});
   w.loss = mean(b, square_error_cost(b, fc(b, "x", 1), "y"));
   minimize(b, w.loss, Sgd{.learning_rate = 0.001});
-  w.data = {{"x", x}, {"y", y}};
+  w.data = {{"x", line.x}, {"y", line.y}};
   w.values = {{"fc_0.w_0", xavier(4, 13, 1)}};
   Runner runner(w, batch);
   const auto mse = [&] {
-    const float *p = runner.scope().tensor("fc_0.w_0").data<float>(),
-                c = runner.scope().tensor("fc_0.b_0").data<float>()[0];
-    double s = 0;
-    for (int64_t i = 0; i < n; ++i) {
-      float d = c - y.data<float>()[i];
-      for (int j = 0; j < 13; ++j) d += x.data<float>()[i * 13 + j] * p[j];
-      s += d * d;
-    }
-    return s / static_cast<double>(n);
+    return line.error(runner.scope().tensor("fc_0.w_0").data<float>(),
+                      runner.scope().tensor("fc_0.b_0").data<float>()[0]);
   };
   const double before = mse();
   for (int64_t i = 0; i < batches; ++i) runner.step(i);

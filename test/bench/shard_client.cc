@@ -1,0 +1,201 @@
+#include "bench/shard_client.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/version.h"
+#include "bench/generator.h"
+#include "exec/executor.h"
+#include "io/program_buffer.h"
+#include "layers/layers.h"
+#include "layers/optimizers.h"
+#include "trainer/heartbeat.h"
+
+namespace paddle::bench {
+namespace {
+
+constexpr float rate_of_sgd = 0.5f, gradient_value = 0x1p-10f;
+
+HelloFields hello_fields() {
+  return {.job = "bench",
+          .program = "bench",
+          .process = "net_bench",
+          .build = version_text(),
+          .incarnation = 1};
+}
+
+}  // namespace
+
+std::unique_ptr<Parameters> make_parameters(const std::vector<int64_t>& elements, int trainers,
+                                            const std::string& optimizer) {
+  auto out = std::make_unique<Parameters>();
+  Net net;
+  const Builder b(net);
+  Names costs;
+  for (size_t i = 0; i < elements.size(); ++i)
+    costs.push_back(mean(b, create_parameter(b, {elements[i], 1}, {.name = text("p", 1000 + i)})));
+  const std::string loss = mean(b, costs.size() > 1 ? concat(b, costs, 0) : costs[0]);
+  if (optimizer == "sgd") minimize(b, loss, Sgd{.learning_rate = rate_of_sgd});
+  if (optimizer == "adagrad") minimize(b, loss, Adagrad{.learning_rate = rate_of_sgd});
+  if (optimizer == "adam") minimize(b, loss, Adam{});
+  out->cut = transpile(net.main, net.startup,
+                       {.trainers = static_cast<uint32_t>(trainers), .slice_var_up = false});
+  Executor().run(net.startup, out->scope);
+  for (const SliceSpec& s : out->cut.slices) {
+    const Tensor& t = out->scope.tensor(s.param);
+    std::fill_n(t.data<float>(), t.numel(), 0.0f);
+  }
+  return out;
+}
+
+ShardClient::ShardClient(const std::string& endpoint, Parameters& parameters, bool spins)
+    : spins_(spins) {
+  for (const SliceSpec& s : parameters.cut.slices) {
+    const auto n = static_cast<size_t>(s.elements());
+    lines_.push_back(
+        {.gradient = std::vector<float>(n, gradient_value), .values = std::vector<float>(n)});
+  }
+  tcp::socket socket(io_);
+  const wire::Endpoint to = wire::parse_endpoint(endpoint, "the pserver");
+  socket.connect({asio::ip::make_address(to.host), to.port});
+  wire::tune(socket);
+  connection_ = wire::Connection::start(std::move(socket), *this, false);
+  send_hello(*connection_, hello_fields(), msg::Role::trainer, 0);
+  while (!greeted_) turn();
+  configure(parameters);
+  ++asked_;
+  connection_->send(1, msg::CreateJoin(connection_->builder(), epoch_, 0));
+  wait(0);
+}
+
+ShardClient::~ShardClient() { connection_->close("the measurement is over"); }
+
+void ShardClient::configure(const Parameters& parameters) {
+  auto& b = connection_->builder();
+  std::vector<flatbuffers::Offset<msg::Slice>> slices;
+  for (size_t i = 0; i < parameters.cut.slices.size(); ++i) {
+    const SliceSpec& s = parameters.cut.slices[i];
+    slices.push_back(msg::CreateSlice(b, static_cast<uint32_t>(i), b.CreateString(s.name),
+                                      b.CreateString(s.merged_grad), s.block));
+  }
+  std::vector<flatbuffers::Offset<msg::Variable>> variables;
+  std::vector<Tensor> values;
+  const Program& program = parameters.cut.pservers[0];
+  for (const auto& v : program.global().vars()) {
+    const Variable* found = parameters.scope.find(v->name);
+    if (!v->persistable || found == nullptr || found->tensor.empty()) continue;
+    values.push_back(found->tensor);
+    const std::vector<int64_t> dims(v->shape.begin(), v->shape.end());
+    variables.push_back(msg::CreateVariable(b, b.CreateString(v->name),
+                                            static_cast<uint8_t>(v->dtype), b.CreateVector(dims)));
+  }
+  const std::string text = to_flatbuffer(program);
+  const auto bytes = b.CreateVector(reinterpret_cast<const uint8_t*>(text.data()), text.size());
+  const auto all_slices = b.CreateVector(slices);
+  const auto all_variables = b.CreateVector(variables);
+  connection_->send(0, msg::CreateConfigure(b, epoch_, 0, false, b.CreateString("bench"), bytes,
+                                            all_slices, all_variables));
+  ++asked_;
+  for (size_t i = 0; i < values.size(); ++i)
+    connection_->send(1,
+                      msg::CreateSetValue(connection_->builder(), epoch_, static_cast<uint32_t>(i),
+                                          0, i + 1 == values.size()),
+                      {static_cast<const std::byte*>(values[i].raw()), values[i].bytes()});
+  wait(0);
+}
+
+std::span<std::byte> ShardClient::land(wire::Connection&, const msg::Message& head, uint64_t bulk) {
+  const auto* values = head.body_as_Values();
+  require(values != nullptr && values->slice() < lines_.size(), Error::Kind::protocol,
+          "values that nobody asked for");
+  const auto to = std::as_writable_bytes(std::span(lines_[values->slice()].values));
+  require(to.size() == bulk, Error::Kind::protocol, "values of a wrong size");
+  return to;
+}
+
+void ShardClient::handle(wire::Connection&, const msg::Message& head, uint64_t) {
+  if (const auto* welcome = head.body_as_Welcome()) {
+    epoch_ = welcome->epoch();
+    greeted_ = true;
+    return;
+  }
+  if (const auto* failure = head.body_as_Failure()) {
+    trouble_ = failure->message()->str();
+    return;
+  }
+  ++answered_;
+}
+
+void ShardClient::closed(wire::Connection&, const std::string& why) {
+  if (trouble_.empty()) trouble_ = why;
+}
+
+void ShardClient::turn() {
+  if (spins_)
+    io_.poll();
+  else
+    io_.run_one();
+  require(trouble_.empty(), Error::Kind::peer, "the pserver: ", trouble_);
+}
+
+void ShardClient::ask(Ask what, size_t slice) {
+  Line& line = lines_[slice];
+  const auto id = static_cast<uint32_t>(slice);
+  ++asked_;
+  if (what == Ask::pull) {
+    connection_->send(2, msg::CreatePull(connection_->builder(), id, line.steps, epoch_));
+    return;
+  }
+  const msg::Place here{};
+  msg::PushBuilder push(connection_->builder());
+  push.add_slice(id);
+  push.add_step(line.steps++);
+  push.add_epoch(epoch_);
+  push.add_begin(&here);
+  push.add_end(&here);
+  push.add_pull(what == Ask::push_pull);
+  push.add_merged(1);
+  connection_->send(2, push.Finish(), std::as_bytes(std::span(line.gradient)));
+}
+
+void ShardClient::wait(size_t most) {
+  connection_->flush();
+  while (asked_ - answered_ > most) turn();
+}
+
+double ShardClient::rate(Ask what, size_t first, size_t count, size_t window, double secs) {
+  const uint64_t before = answered_;
+  const double start = seconds(), end = start + secs;
+  for (size_t next = 0; seconds() < end;) {
+    for (; asked_ - answered_ < window; next = (next + 1) % count) ask(what, first + next);
+    wait(window - 1);
+  }
+  wait(0);
+  return static_cast<double>(answered_ - before) / (seconds() - start);
+}
+
+std::vector<double> ShardClient::latencies(Ask what, size_t slice, size_t count) {
+  std::vector<double> out;
+  while (out.size() < count) {
+    const double start = seconds();
+    ask(what, slice);
+    wait(0);
+    out.push_back(seconds() - start);
+  }
+  return out;
+}
+
+void ShardClient::verify() {
+  for (size_t i = 0; i < lines_.size(); ++i) {
+    ask(Ask::pull, i);
+    wait(0);
+    const Line& l = lines_[i];
+    // A sum of powers of two: exact.
+    const double expected = -static_cast<double>(rate_of_sgd * gradient_value) * double(l.steps);
+    for (const float value : l.values)
+      require(value == expected, Error::Kind::numeric, "parameter ", i, " holds ", value, " after ",
+              l.steps, " steps, expected ", expected);
+  }
+}
+
+}  // namespace paddle::bench
