@@ -11,6 +11,7 @@ namespace paddle {
 namespace {
 
 constexpr double greeting_seconds = 10, frame_seconds = 30, reading_seconds = 60;
+constexpr int settle_seconds = 2;  // for the step at hand, when a signal asks to stop
 constexpr uint64_t max_discard = uint64_t{1} << 32;  // bulk that is read only to be thrown away
 constexpr size_t errors_kept = 10;
 
@@ -69,24 +70,43 @@ void Shard::stop() {
   asio::post(io_, [this] {
     if (stopping_) return;
     stopping_ = true;
-    finish_stop();
+    listener_.stop();
+    const bool waits = snapshots_ && state_ == msg::ShardState::ready && sync() && !even();
+    if (!waits) return finish_stop();
+    settle_version_ = highest_version();
+    settle_until_ = Clock::now() + std::chrono::seconds(settle_seconds);
   });
+}
+
+// All slices are at the same version, so that a snapshot of this moment makes sense.
+bool Shard::even() const { return lowest_version() == highest_version(); }
+
+uint64_t Shard::highest_version() const {
+  uint64_t high = base_step_;
+  if (store_)
+    for (const Slice& s : store_->slices()) high = std::max(high, s.version());
+  return high;
+}
+
+// While it stops, a shard whose slices stand between two steps takes what the slower ones lack.
+bool Shard::settles(const msg::Message& head) {
+  if (settle_until_ == Time{} || state_ != msg::ShardState::ready) return false;
+  if (head.body_as_Pull() != nullptr) return true;
+  const msg::Push* push = head.body_as_Push();
+  const Slice* slice = push ? store_->slice(push->slice()) : nullptr;
+  return slice != nullptr && slice->version() < settle_version_;
 }
 
 // Every update that was begun is done: updates and this run in one thread.
 void Shard::finish_stop() {
-  listener_.stop();
-  if (snapshots_ && state_ == msg::ShardState::ready && !done_) {
-    const auto& slices = store_->slices();
-    const bool even = std::all_of(slices.begin(), slices.end(), [&](const Slice& s) {
-      return !sync() || s.version() == slices.front().version();
-    });
-    if (even && !slices.empty())
+  if (io_.stopped()) return;
+  if (snapshots_ && state_ == msg::ShardState::ready && !store_->slices().empty()) {
+    if (!sync() || even())
       snapshot_all(lowest_version());
     else
       log_warn(text("port ", port(),
-                    ": slices are between two steps, so there is no snapshot of "
-                    "this moment; the one before stays"));
+                    ": slices stand between two steps, so there is no snapshot "
+                    "of this moment; the one before stays"));
   }
   state_ = msg::ShardState::stopping;
   for (Peer& p : peers_)
@@ -126,6 +146,7 @@ std::span<std::byte> Shard::land(Peer& peer, const msg::Message& head, uint64_t 
 void Shard::handle(Peer& peer, const msg::Message& head, uint64_t bulk) {
   dispatch(peer, head, bulk);
   peer.landed = false;
+  if (settle_until_ != Time{} && even()) asio::post(io_, [this] { finish_stop(); });
 }
 
 void Shard::dispatch(Peer& peer, const msg::Message& head, uint64_t bulk) {
@@ -137,7 +158,9 @@ void Shard::dispatch(Peer& peer, const msg::Message& head, uint64_t bulk) {
   require(peer.role != msg::Role::observer, Error::Kind::protocol,
           "an observer may ask for the status only");
   if (const auto* m = head.body_as_Beat()) return beat(peer, id, *m);
-  if (stopping_) return fail(peer, id, Code::stopping, "this pserver is going down");
+  if (stopping_ && !settles(head))
+    return fail(peer, id, Code::stopping, "this pserver is going down");
+  members_->heard(peer.trainer, peer.connection->last_heard());
   require(peer.role == msg::Role::trainer, Error::Kind::protocol,
           "a connection for heartbeats carries nothing else");
   switch (head.body_type()) {
@@ -240,12 +263,14 @@ void Shard::become_empty(const std::string& why) {
 // ---- once a second
 
 asio::awaitable<void> Shard::sweep_every_second() {
-  while (!stopping_) {
+  for (;;) {
     timer_.expires_after(std::chrono::seconds(1));
     boost::system::error_code error;
     co_await timer_.async_wait(asio::redirect_error(asio::use_awaitable, error));
     if (error) co_return;
-    sweep(Clock::now());
+    const Time now = Clock::now();
+    if (settle_until_ != Time{} && now > settle_until_) finish_stop();
+    if (!stopping_) sweep(now);
     arrived();
   }
 }
@@ -343,6 +368,10 @@ void Shard::check_done(Time now) {
     snapshots_->mark_ended();
   }
   become_empty("the job has ended");
+  std::vector<Peer*> left;  // the next job knows nothing of them
+  for (Peer& p : peers_)
+    if (p.greeted && p.role != msg::Role::observer && p.connection->open()) left.push_back(&p);
+  for (Peer* p : left) p->connection->close("the job has ended");
   identity_.reset();
   members_.reset();
   epoch_ = 0;

@@ -95,6 +95,9 @@ class Shard {
   void say_waits(Time now);
   void check_done(Time now);
   void become_empty(const std::string& why);
+  bool even() const;
+  uint64_t highest_version() const;
+  bool settles(const msg::Message& head);
   void finish_stop();
   void end_loop();
   void closed(Peer& peer, const std::string& why);
@@ -206,6 +209,8 @@ class Shard {
   double steps_per_second_ = 0;
   Time rate_time_ = started_;
   bool stopping_ = false, done_ = false;
+  uint64_t settle_version_ = 0;  // that all slices shall reach before it stops
+  Time settle_until_{};
 };
 
 // "PaddlePaddle 0.1.0"

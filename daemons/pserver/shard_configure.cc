@@ -176,6 +176,7 @@ void Shard::rollback(Peer& peer, uint64_t id, const msg::Rollback& r) {
     take_up(std::move(s));
   } catch (const Error& e) {
     note_error(e.what());
+    if (!store_) become_empty("the snapshot cannot be used");
     snapshots_->set_aside(r.step());
     return fail(peer, id, Code::unknown_version, e.what());
   }

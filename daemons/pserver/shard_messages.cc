@@ -60,7 +60,6 @@ void Shard::push(Peer& peer, uint64_t id, const msg::Push& p, uint64_t bulk) {
   if (!members_->failure().empty()) return fail(peer, id, Code::job_failed, members_->failure());
   const Verdict v = check_push(peer, p, bulk);
   const bool landed = std::exchange(peer.landed, false);
-  members_->heard(peer.trainer, peer.connection->last_heard());
   if (v.kind == Kind::fail) {
     if (v.code == Code::protocol) note_error(v.why);
     return fail(peer, id, v.code, v.why);
@@ -163,7 +162,6 @@ void Shard::pull(Peer& peer, uint64_t id, const msg::Pull& p) {
   if (slice == nullptr)
     return fail(peer, id, Code::unknown_version,
                 text("there is no slice ", p.slice(), " on this shard"));
-  members_->heard(peer.trainer, peer.connection->last_heard());
   await_version(peer, id, *slice, p.version());
 }
 

@@ -101,12 +101,18 @@ void Snapshots::set_aside(uint64_t step) {
     log_warn(text("the damaged snapshot of step ", step, " is now '", to, "'"));
 }
 
+// Leaving one out would be quicker, but shards that leave out different ones have no common step to
+// go back to.
 void Snapshots::write(Snapshot snapshot) {
   {
-    const std::lock_guard lock(mutex_);
-    if (next_)
-      log_warn(text("the disk is slower than the snapshots: that of step ", next_->step,
-                    " is left out; a longer --snapshot_period helps"));
+    std::unique_lock lock(mutex_);
+    if (next_ && !said_slow_)
+      log_warn(
+          text("the disk is slower than the snapshots, and updates wait for it: a longer "
+               "--snapshot_period than ",
+               options_.period, " helps"));
+    said_slow_ = said_slow_ || next_;
+    changed_.wait(lock, [&] { return !next_; });
     next_ = std::move(snapshot);
   }
   changed_.notify_all();
@@ -125,6 +131,7 @@ void Snapshots::serve() {
     const Snapshot snapshot = std::move(*std::exchange(next_, std::nullopt));
     busy_ = true;
     lock.unlock();
+    changed_.notify_all();
     write_one(snapshot);
     lock.lock();
     busy_ = false;

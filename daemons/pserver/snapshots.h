@@ -46,7 +46,7 @@ class Snapshots {
   // A damaged one is not offered any more; it stays on the disk under another name.
   void set_aside(uint64_t step);
 
-  // Hands it to the writing thread. One that waits there for its turn is left out for this one.
+  // Hands it to the writing thread; waits while another one waits for its turn there.
   void write(Snapshot snapshot);
   // Returns when nothing is left to write.
   void drain();
@@ -70,7 +70,7 @@ class Snapshots {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<Snapshot> next_;
-  bool busy_ = false, ends_ = false;
+  bool busy_ = false, ends_ = false, said_slow_ = false;
   std::thread thread_;
 };
 

@@ -165,8 +165,8 @@ OptionTable pserver_rows() {
        "fail (end the job)",
        trainers, one_of({"wait", "drop", "fail"})},
       {"max_staleness", integer, "0",
-       "Versions that the parameters behind an async gradient may lag before the trainer has to "
-       "wait; 0 is no bound",
+       "Versions that the parameters behind an async gradient may lag; gradients that lag more are "
+       "dropped and counted; 0 is no bound",
        trainers, between(0, most)},
       {"async_lagged_grad_discard_ratio", real, "0",
        "Drop async gradients that lag this many times the number of trainers; 0 drops none",

@@ -65,6 +65,11 @@ TEST_CASE("run_main", "[base]") {
             ::raise(signal);
             return 0;
           }) == -signal);
+    CHECK(quiet([&] {
+            ::raise(signal);
+            stopped_in_good_order();
+            return 0;
+          }) == 0);
     CHECK(quiet([] { return stop_signal() == 0 ? 0 : 50; }) == 0);
   }
   start_log({});

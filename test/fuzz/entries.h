@@ -12,5 +12,8 @@ bool model_file(std::string_view input);
 bool program_buffer(std::string_view input);
 bool train_state(std::string_view input);
 bool job_file(std::string_view input);  // in job_entry.cc, as it needs the trainer
+// In message_entry.cc, as it needs the pserver. The input is a head, sent to a shard that has a job
+// by a trainer of that job.
+bool message(std::string_view input);
 
 }  // namespace paddle::fuzz

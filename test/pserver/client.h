@@ -80,6 +80,7 @@ class Client : public wire::Handler {
   explicit Client(uint16_t port) {
     tcp::socket socket(io_);
     socket.connect({asio::ip::make_address("127.0.0.1"), port});
+    wire::tune(socket);
     connection_ = wire::Connection::start(std::move(socket), *this, false);
   }
   ~Client() override {

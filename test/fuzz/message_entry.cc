@@ -1,0 +1,117 @@
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "fuzz/entries.h"
+#include "pserver/client.h"
+
+namespace paddle::fuzz {
+namespace {
+
+// Not an assert: it must also stop a release build.
+void must(bool ok) {
+  if (!ok) std::abort();
+}
+
+std::string frame_of(std::string_view head, std::string_view bulk) {
+  std::string out(wire::header_bytes + (head.size() + 7) / 8 * 8, '\0');
+  wire::write_header(reinterpret_cast<std::byte*>(out.data()),
+                     {static_cast<uint32_t>(out.size() - wire::header_bytes), bulk.size()});
+  head.copy(out.data() + wire::header_bytes, head.size());
+  return out.append(bulk);
+}
+
+std::string finished(flatbuffers::FlatBufferBuilder& b, uint64_t id, msg::Body type,
+                     flatbuffers::Offset<void> body) {
+  msg::FinishMessageBuffer(b, msg::CreateMessage(b, id, type, body));
+  return {reinterpret_cast<const char*>(b.GetBufferPointer()), b.GetSize()};
+}
+
+std::string hello() {
+  flatbuffers::FlatBufferBuilder b;
+  const auto job = b.CreateString("job"), program = b.CreateString("abc");
+  const auto process = b.CreateString("host:1");
+  return finished(b, 1, msg::Body::Hello,
+                  msg::CreateHello(b, wire::protocol_version, process, msg::Role::trainer, job,
+                                   msg::Mode::sync, 0, 1, 5, 0, 1, program, process, false)
+                      .Union());
+}
+
+std::string status_ask() {
+  flatbuffers::FlatBufferBuilder b;
+  return finished(b, ~uint64_t{0}, msg::Body::StatusAsk, msg::CreateStatusAsk(b).Union());
+}
+
+// A shard that has a job; made anew where an input has ended or changed it.
+std::optional<RunningShard>& shard() {
+  static std::optional<RunningShard> running;
+  const auto serves = [&] {
+    Client c(running->port());
+    const Answer w = c.greet({.trainer = 0, .trainers = 1, .incarnation = 5});
+    return w.state == msg::ShardState::ready && w.epoch == 0 &&
+           c.join(w.versions[0]).type == msg::Body::Ack;
+  };
+  if (running && serves()) return running;
+  start_log({.to_stderr = false, .min_level = 4});
+  running.emplace();
+  Client c(running->port());
+  must(c.greet({.trainer = 0, .trainers = 1, .incarnation = 5}).type == msg::Body::Welcome);
+  must(c.provide(small_job({.sizes = {5}})).type == msg::Body::Ack);
+  must(c.join().type == msg::Body::Ack);
+  return running;
+}
+
+// Reads frames until the answer to status_ask() or the end of the connection. False after a time in
+// which any shard answers.
+bool answers_or_ends(tcp::socket& s, asio::io_context& io) {
+  std::string room(1 << 16, '\0'), all;
+  bool ended = false;
+  std::function<void()> read = [&] {
+    s.async_read_some(asio::buffer(room), [&](const boost::system::error_code& e, size_t n) {
+      all.append(room, 0, n);
+      ended = static_cast<bool>(e);
+      if (!ended) read();
+    });
+  };
+  read();
+  // The id of all ones stands in no other answer.
+  const auto done = [&] { return ended || all.find(std::string(8, '\xff')) != std::string::npos; };
+  const auto end = wire::Clock::now() + std::chrono::seconds(10);
+  while (!done() && wire::Clock::now() < end) io.run_one_for(std::chrono::milliseconds(50));
+  return done();
+}
+
+}  // namespace
+
+bool message(std::string_view input) {
+  if (input.size() > 1 << 20) return false;
+  std::vector<uint64_t> aligned((input.size() + 7) / 8 + 1);
+  input.copy(reinterpret_cast<char*>(aligned.data()), input.size());
+  bool whole = false;
+  try {
+    const auto bytes = std::as_bytes(std::span(aligned));
+    wire::read_head(bytes.first((input.size() + 7) / 8 * 8));
+    whole = true;
+  } catch (const Error&) {
+  }
+  try {
+    wire::read_header(std::as_bytes(std::span(aligned)).first<wire::header_bytes>(),
+                      wire::max_head);
+  } catch (const Error&) {
+  }
+  asio::io_context io;
+  tcp::socket s(io);
+  s.connect({asio::ip::make_address("127.0.0.1"), shard()->port()});
+  const std::string bulk(input.size() % 2 == 0 ? 20 : 0, '\0');
+  const std::string all =
+      frame_of(hello(), "") + frame_of(input, bulk) + frame_of(status_ask(), "");
+  boost::system::error_code gone;
+  for (size_t sent = 0; sent < all.size() && !gone;)
+    sent += s.write_some(asio::buffer(all.data() + sent, all.size() - sent), gone);
+  must(answers_or_ends(s, io));
+  return whole;
+}
+
+}  // namespace paddle::fuzz
