@@ -8,6 +8,9 @@
 #include "base/suggest.h"
 #include "base/version.h"
 #include "options/commands.h"
+#include "paddle/commands.h"
+#include "paddle/run.h"
+#include "pserver/pserver.h"
 #include "trainer/trainer.h"
 
 namespace paddle {
@@ -23,6 +26,11 @@ int print_version(std::span<const std::string> words) {
 std::vector<Command> commands() {
   return {
       {"train", "Start a job: train, test, time or check a network", trainer_main},
+      {"trainer", "The same, as one of several trainers with pservers", trainer_main},
+      {"pserver", "Start a parameter server", pserver_main},
+      {"launch", "Start pservers and trainers of a job on this machine", launch_main},
+      {"run", "Be a pserver or a trainer, as environment variables say", run_main_of_role},
+      {"status", "Show what the pservers of a job are doing", status_main},
       {"version", "Print the version and how it was compiled", print_version},
       {"dump_config", "Print the programs that a job file makes", dump_config_main},
       {"make_diagram", "Write the network of a job file as a Graphviz file", make_diagram_main},

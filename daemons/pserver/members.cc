@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "obs/progress.h"
 
 namespace paddle {
 namespace {
@@ -29,13 +30,6 @@ std::string name_of(MemberState state) {
     case MemberState::gone: return "gone";
   }
   return "";
-}
-
-std::string duration_text(double given) {
-  const auto s = static_cast<int64_t>(std::max(0.0, given));
-  if (s < 120) return text(s, " s");
-  if (s < 7200) return text(s / 60, " min ", s % 60, " s");
-  return text(s / 3600, " h ", s % 3600 / 60, " min");
 }
 
 Members::Members(const MemberOptions& options, Time now)
@@ -64,7 +58,7 @@ std::string Members::holder_text(uint32_t trainer, Time now) const {
               duration_text(seconds(m.held_since, now)), " ago");
 }
 
-Members::Admission Members::admit(const Greeting& g, Time now) {
+Members::Admission Members::admit(const Applicant& g, Time now) {
   using Verdict = Admission::Verdict;
   uint32_t id = g.trainer;
   if (g.takes_id) {
@@ -207,9 +201,12 @@ bool Members::all_done(Time now) const {
 }
 
 uint32_t Members::finished() const {
-  return static_cast<uint32_t>(std::count_if(members_.begin(), members_.end(), [](const Member& m) {
-    return m.state == MemberState::finished || m.state == MemberState::gone;
-  }));
+  const bool drops = options_.policy == LossPolicy::drop;
+  return static_cast<uint32_t>(
+      std::count_if(members_.begin(), members_.end(), [&](const Member& m) {
+        return m.state == MemberState::finished || m.state == MemberState::gone ||
+               (m.state == MemberState::lost && drops);  // nobody waits for it
+      }));
 }
 
 std::string Members::waiting_for(uint32_t trainer, uint64_t round, Time since, Time now) const {

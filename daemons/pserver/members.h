@@ -25,7 +25,7 @@ enum class MemberState {
 std::string name_of(MemberState state);
 
 // A process that wants to be a trainer.
-struct Greeting {
+struct Applicant {
   uint32_t trainer = 0;
   bool takes_id = false;
   uint64_t incarnation = 0;
@@ -60,8 +60,8 @@ class Members {
     uint32_t trainer = 0;
     std::string why;
   };
-  // The greeting's id belongs to the process from here on, unless another one holds it that lives.
-  Admission admit(const Greeting& greeting, Time now);
+  // The id belongs to the process from here on, unless another one holds it that lives.
+  Admission admit(const Applicant& applicant, Time now);
   // A connection of the holder opened (after admit(), or a heartbeat's) or closed.
   void opened(uint32_t trainer, Time now);
   void closed(uint32_t trainer, uint64_t incarnation, Time now);
@@ -110,8 +110,5 @@ class Members {
   std::vector<Member> members_;
   std::string failure_;
 };
-
-// "12 s", "3 min 20 s"
-std::string duration_text(double seconds);
 
 }  // namespace paddle

@@ -29,9 +29,10 @@ class Peer final : public wire::Handler {
   uint32_t trainer = 0;
   uint64_t incarnation = 0;
   std::string process, program;
-  bool touched = false;      // in the shard's list of those to flush
-  bool landed = false;       // the bulk of the message at hand lies where it belongs
-  uint64_t sent_before = 0;  // bytes out at the last look, for peers that do not read
+  bool touched = false;          // in the shard's list of those to flush
+  bool landed = false;           // the bulk of the message at hand lies where it belongs
+  bool values_unwanted = false;  // its configuration was refused: the rest of it is ignored
+  uint64_t sent_before = 0;      // bytes out at the last look, for peers that do not read
   wire::Clock::time_point progress{};
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "obs/progress.h"
 
 namespace paddle {
 namespace {

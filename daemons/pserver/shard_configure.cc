@@ -34,16 +34,19 @@ std::unique_ptr<Store> Shard::read_configuration(const msg::Configure& c) const 
   return std::make_unique<Store>(std::move(config), identity_->trainers, sync());
 }
 
-// The first wins. Whoever comes second greets again and finds the winner's name.
+// The first wins. Whoever comes second greets again and finds the winner's name. Only a refusal is
+// answered here; then the values that follow are let through without a word.
 void Shard::configure(Peer& peer, uint64_t id, const msg::Configure& c) {
+  const auto no = [&](Code code, const std::string& why) {
+    peer.values_unwanted = true;
+    fail(peer, id, code, why);
+  };
   const bool may_reset = c.reset() && c.epoch() > epoch_;
   if (state_ == msg::ShardState::configuring && configurer_ != &peer && !may_reset)
-    return fail(peer, id, Code::stale_epoch,
-                text(configured_by_, " is sending the first values: greet again"));
+    return no(Code::stale_epoch, text(configured_by_, " is sending the first values: greet again"));
   if (c.epoch() < epoch_ || (state_ == msg::ShardState::ready && !may_reset))
-    return fail(peer, id, Code::stale_epoch,
-                text("this shard has values already, from ", configured_by_, " (epoch ", epoch_,
-                     "): greet again"));
+    return no(Code::stale_epoch, text("this shard has values already, from ", configured_by_,
+                                      " (epoch ", epoch_, "): greet again"));
   require(!options_.sparse, Error::Kind::protocol,
           "this port serves sparse tables and takes no slices");
   require(c.init()->size() <= 256, Error::Kind::protocol, "a digest of ", c.init()->size(),
@@ -55,8 +58,9 @@ void Shard::configure(Peer& peer, uint64_t id, const msg::Configure& c) {
     const std::string why =
         e.within("reading the configuration that ", peer.name(), " sent").what();
     note_error(why);
-    return fail(peer, id, Code::refused, why);
+    return no(Code::refused, why);
   }
+  peer.values_unwanted = false;
   drop_store(text(peer.name(), " configures this shard anew"));
   store_ = std::move(store);
   rounds_.assign(store_->slices().size(), {});
@@ -69,7 +73,11 @@ void Shard::configure(Peer& peer, uint64_t id, const msg::Configure& c) {
   base_step_ = c.step();
   if (c.reset()) members_->begin_again(Clock::now());
   if (snapshots_) c.reset() ? snapshots_->remove_after(c.step()) : snapshots_->begin_job();
-  ack(peer, id);
+  if (store_->variables().empty()) {  // a shard without slices: there are fewer than shards
+    configurer_ = nullptr;
+    begin(base_step_);
+    ack(peer, id);
+  }
 }
 
 std::span<std::byte> Shard::land_value(Peer& peer, const msg::SetValue& set, uint64_t bulk) {
@@ -84,19 +92,24 @@ std::span<std::byte> Shard::land_value(Peer& peer, const msg::SetValue& set, uin
 }
 
 void Shard::set_value(Peer& peer, uint64_t id, const msg::SetValue& set, uint64_t bulk) {
+  if (peer.values_unwanted) return;
+  const auto no = [&](Code code, const std::string& why) {
+    peer.values_unwanted = true;
+    fail(peer, id, code, why);
+  };
   if (state_ != msg::ShardState::configuring || configurer_ != &peer || set.epoch() != epoch_)
-    return fail(
-        peer, id, Code::stale_epoch,
-        text("these values are not awaited: ", configured_by_.empty() ? "nobody" : configured_by_,
-             " configured this shard: greet again"));
+    return no(Code::stale_epoch, text("these values are not awaited: ",
+                                      configured_by_.empty() ? "nobody" : configured_by_,
+                                      " configures this shard: greet again"));
   if (bulk > 0 && !peer.landed) {
     const bool known = set.index() < store_->variables().size();
     const std::string where =
         known ? text("'", store_->variables()[set.index()].name, "', which has ",
                      store_->value(set.index()).bytes(), " bytes")
               : text("variable ", set.index(), ", and there are ", store_->variables().size());
-    return fail(peer, id, Code::protocol,
-                text(bulk, " bytes from offset ", set.offset(), " on do not fit ", where));
+    become_empty(text("the values that ", peer.name(), " sent do not fit"));
+    return no(Code::protocol,
+              text(bulk, " bytes from offset ", set.offset(), " on do not fit ", where));
   }
   received_ += bulk;
   if (!set.last()) return;
@@ -106,7 +119,7 @@ void Shard::set_value(Peer& peer, uint64_t id, const msg::SetValue& set, uint64_
     const std::string why = text("the first values are incomplete: ", received_, " of ", expected,
                                  " bytes came from ", peer.name());
     become_empty(why);
-    return fail(peer, id, Code::protocol, why);
+    return no(Code::protocol, why);
   }
   configurer_ = nullptr;
   log_info(text("port ", port(), ": ", peer.name(), " configured ", store_->slices().size(),
@@ -135,6 +148,7 @@ void Shard::drop_store(const std::string& why) {
   configurer_ = nullptr;
   if (!store_) return;
   fail_pending(Code::stale_epoch, why + ": greet again");
+  arrived();  // what is small leaves at once
   std::vector<Peer*> busy;
   for (Peer& p : peers_)
     if (p.connection->open() && p.is_trainer() &&
@@ -162,6 +176,7 @@ void Shard::rollback(Peer& peer, uint64_t id, const msg::Rollback& r) {
     take_up(std::move(s));
   } catch (const Error& e) {
     note_error(e.what());
+    snapshots_->set_aside(r.step());
     return fail(peer, id, Code::unknown_version, e.what());
   }
   epoch_ = r.epoch();

@@ -206,7 +206,7 @@ void Shard::complete(Peer& peer, uint64_t id, const msg::Complete& c) {
   }
   ack(peer, id);
   close_ready_rounds();
-  arrived();  // the answer leaves before the job, and with it what is queued, may end
+  arrived();  // the end of the job may end the connection
   check_done(now);
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <utility>
 
@@ -16,6 +17,7 @@ namespace paddle {
 namespace {
 
 constexpr auto ended_name = "job-ended";
+const std::string damaged = ".damaged";
 
 // The step in "step-000000000100", or none.
 std::optional<uint64_t> step_of(const std::string& name) {
@@ -71,7 +73,9 @@ std::optional<Snapshot> Snapshots::newest() {
   std::string problems;
   for (auto step = all.rbegin(); step != all.rend(); ++step) {
     try {
-      return load(*step);
+      Snapshot found = load(*step);
+      for (auto bad = all.rbegin(); bad != step; ++bad) set_aside(*bad);
+      return found;
     } catch (const Error& e) {
       log_error(text("the snapshot of step ", *step, " cannot be used: ", e.what(),
                      "; trying the one before"));
@@ -87,6 +91,14 @@ Snapshot Snapshots::load(uint64_t step) const {
   require(is_directory(path(step)), Error::Kind::data, "there is no snapshot of step ", step,
           " in '", root_, "'");
   return read_snapshot(path(step));
+}
+
+void Snapshots::set_aside(uint64_t step) {
+  drain();
+  remove_tree(root_, snapshot_name(step) + damaged);
+  const std::string from = path(step), to = from + damaged;
+  if (::rename(from.c_str(), to.c_str()) == 0)
+    log_warn(text("the damaged snapshot of step ", step, " is now '", to, "'"));
 }
 
 void Snapshots::write(Snapshot snapshot) {
@@ -153,6 +165,8 @@ void Snapshots::begin_job() {
   drain();
   remove_tree(root_, ended_name);
   for (const uint64_t s : steps()) remove_tree(root_, snapshot_name(s));
+  for (const std::string& name : list_directory(root_))
+    if (name.ends_with(damaged)) remove_tree(root_, name);
 }
 
 }  // namespace paddle

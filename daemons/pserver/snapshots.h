@@ -43,6 +43,8 @@ class Snapshots {
   // starting afresh would lose the model without a word.
   std::optional<Snapshot> newest();
   Snapshot load(uint64_t step) const;  // throws Error(data) or Error(io)
+  // A damaged one is not offered any more; it stays on the disk under another name.
+  void set_aside(uint64_t step);
 
   // Hands it to the writing thread. One that waits there for its turn is left out for this one.
   void write(Snapshot snapshot);

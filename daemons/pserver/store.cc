@@ -33,7 +33,8 @@ void check_variable(const KeptVariable& v, const Var* declared) {
 
 }  // namespace
 
-Store::Store(StoreConfig config, uint32_t trainers, bool sync) : config_(std::move(config)) {
+Store::Store(StoreConfig config, uint32_t trainers, bool sync, bool may_lower)
+    : config_(std::move(config)) {
   check();
   check_memory(trainers, sync);
   for (const KeptVariable& v : config_.variables) {
@@ -41,7 +42,7 @@ Store::Store(StoreConfig config, uint32_t trainers, bool sync) : config_(std::mo
     variable.tensor = Tensor(v.dtype, v.shape);
     values_.push_back(&variable);
   }
-  const SliceOptions options{.trainers = trainers, .keeps_previous = sync};
+  const SliceOptions options{trainers, sync, may_lower};
   // What a shared block makes for a slice passes through the scope.
   const std::vector<int32_t> shared = shared_blocks();
   for (const int32_t block : shared)

@@ -28,7 +28,7 @@ class Store {
  public:
   // Throws Error(config) where the parts do not fit each other, or where the machine has not
   // enough memory for them.
-  Store(StoreConfig config, uint32_t trainers, bool sync);
+  Store(StoreConfig config, uint32_t trainers, bool sync, bool may_lower = true);
 
   const Program& program() const { return config_.program; }
   const std::vector<KeptVariable>& variables() const { return config_.variables; }

@@ -4,6 +4,12 @@
 
 namespace paddle {
 
+std::string number_text(double value) {
+  char out[32];
+  std::snprintf(out, sizeof out, "%.6g", value);
+  return out;
+}
+
 double number_of(const View& v) {
   return with_dtype(v.dtype,
                     [&](auto t) { return static_cast<double>(*v.as<const decltype(t)>()); });

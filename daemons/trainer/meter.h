@@ -12,6 +12,8 @@ namespace paddle {
 
 // The first element of a fetched variable.
 double number_of(const View& v);
+// As log lines show it: six digits.
+std::string number_text(double value);
 
 class Meter {
  public:

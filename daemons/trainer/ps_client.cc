@@ -71,7 +71,7 @@ void PsClient::values_came(uint32_t slice, uint64_t version, bool dropped) {
   if (dropped) ++dropped_;
   if (options_.hello.mode == msg::Mode::async) {
     std::memcpy(line.value, line.incoming.data(), static_cast<size_t>(line.spec->bytes()));
-    if (line.merged > 0) send_waiting(line, step_);
+    if (line.merged > 0) send_waiting(line);
   }
 }
 
@@ -125,6 +125,7 @@ void PsClient::push(int32_t param, const View& grad, uint64_t step) {
 }
 
 void PsClient::end_step() {
+  recoveries_ = 0;
   for (const auto& link : links_)
     if (link->open()) link->connection().flush();
   if (options_.geo_steps > 0 && (step_ + 1) % options_.geo_steps == 0)
@@ -155,14 +156,15 @@ void PsClient::push_async(SliceLine& line, const float* grad, uint64_t step) {
     for (size_t k = 0; k < n; ++k) line.waiting[k] += grad[k];
   }
   ++line.merged;
-  if (!line.awaited) send_waiting(line, step);
+  line.last_step = step;
+  if (!line.awaited) send_waiting(line);
 }
 
-void PsClient::send_waiting(SliceLine& line, uint64_t step) {
+void PsClient::send_waiting(SliceLine& line) {
   line.sending.swap(line.waiting);
   if (options_.merge_mean && line.merged > 1)
     for (float& g : line.sending) g /= static_cast<float>(line.merged);
-  send_push(line, step, std::as_bytes(std::span(line.sending)), wire::Bulk::stays);
+  send_push(line, line.last_step, std::as_bytes(std::span(line.sending)), wire::Bulk::stays);
   line.merged = 0;
 }
 

@@ -83,7 +83,7 @@ class PsClient : public Remote, private LinkOwner {
     bool awaited = false;        // an answer is on its way
     // async and geo: what is sent, what waits to be sent, what comes in
     std::vector<float> sending, waiting, incoming, old;
-    uint64_t merged = 0, based_on = 0;
+    uint64_t merged = 0, last_step = 0, based_on = 0;
   };
   // Thrown where a connection or an epoch broke; caught by recover().
   struct Disrupted {
@@ -115,7 +115,7 @@ class PsClient : public Remote, private LinkOwner {
 
   void send_push(SliceLine& line, uint64_t step, wire::Bytes bulk, wire::Bulk lifetime);
   void push_async(SliceLine& line, const float* grad, uint64_t step);
-  void send_waiting(SliceLine& line, uint64_t step);
+  void send_waiting(SliceLine& line);
   void exchange_geo();
   std::string initial_digest();
 
@@ -130,7 +130,8 @@ class PsClient : public Remote, private LinkOwner {
   std::vector<std::vector<size_t>> param_lines_;  // lines of each parameter
   std::unique_ptr<Heartbeat> heartbeat_;
   uint64_t epoch_ = 0, first_step_ = 0, step_ = 0, margin_ = 0, dropped_ = 0;
-  bool joined_ = false, lost_id_ = false;
+  bool lost_id_ = false, joined_once_ = false;
+  int recoveries_ = 0;  // since the last whole step
   Place begin_, end_;
   std::string init_;
 };

@@ -102,9 +102,10 @@ JoinDecision join_sync(const std::vector<Greeting>& shards, uint64_t epoch,
       if (!d.place && g.has_place) d.place = g.end;
     return d;
   }
+  // What this trainer has contributed to counts as closed: only others are missing there.
   for (const Greeting& g : shards)
     for (const Greeting::Slice& s : g.slices)
-      if (s.version != next && s.version != next + 1)
+      if (s.version + (s.contributed ? 1 : 0) > next + 1)
         return go_back(shards, epoch, question.first_step,
                        text("pserver ", g.endpoint, " stands at step ", s.version,
                             " and others at step ", next));
@@ -146,47 +147,54 @@ Greeting read_greeting(const msg::Welcome& w, const std::string& endpoint) {
 
 JoinDecision decide(const std::vector<Greeting>& shards, const JoinQuestion& question) {
   uint64_t epoch = 0;
-  bool moved_on = false;  // some shard is past its first values
-  std::vector<size_t> empty;
-  const Greeting* ready = nullptr;
-  for (size_t i = 0; i < shards.size(); ++i) {
-    const Greeting& g = shards[i];
-    epoch = std::max(epoch, g.epoch);
+  std::vector<size_t> empty, behind;
+  const Greeting* ready = nullptr;  // one of the newest epoch
+  for (const Greeting& g : shards) {
     if (g.state == State::stopping)
       return {.why = "pserver " + g.endpoint + " is going down: waiting for it to return"};
     if (g.state == State::configuring)
       return {.why = text("waiting for ", g.configured_by, " to configure pserver ", g.endpoint)};
+    epoch = std::max(epoch, g.epoch);
+  }
+  bool moved_on = false;  // a shard of the newest epoch is past its first values
+  for (size_t i = 0; i < shards.size(); ++i) {
+    const Greeting& g = shards[i];
     if (g.state == State::empty) {
       empty.push_back(i);
-      continue;
+    } else if (g.epoch < epoch) {
+      behind.push_back(i);
+    } else {
+      ready = &g;
+      for (const Greeting::Slice& s : g.slices)
+        moved_on = moved_on || s.version != question.first_step || s.contributed || s.steps > 0;
     }
-    ready = &g;
-    for (const Greeting::Slice& s : g.slices)
-      moved_on = moved_on || s.version != question.first_step || s.contributed || s.steps > 0;
   }
-  if (empty.size() == shards.size() || (!empty.empty() && question.mode != msg::Mode::sync))
+  if (ready == nullptr || (!empty.empty() && question.mode != msg::Mode::sync))
     return {.action = Action::configure,
             .shards = empty,
             .epoch = epoch,
             .step = question.first_step,
-            .why = empty.size() == shards.size()
+            .why = ready == nullptr || !moved_on
                        ? ""
                        : text("pserver ", shards[empty[0]].endpoint,
                               " came back empty: it gets this trainer's values")};
   if (!empty.empty()) {
-    const std::string& behind = shards[empty[0]].endpoint;
+    const std::string& without = shards[empty[0]].endpoint;
     if (moved_on)
       return go_back(shards, epoch, question.first_step,
-                     "pserver " + behind + " came back without its state");
-    if (ready->init == question.init && ready->epoch == epoch)
-      return {.action = Action::configure,
-              .shards = empty,
-              .epoch = epoch,
-              .step = question.first_step};
-    return {.why = text("waiting for ", ready->configured_by, " to configure pserver ", behind)};
+                     "pserver " + without + " came back without its state");
+    if (ready->init != question.init)
+      return {.why = text("waiting for ", ready->configured_by, " to configure pserver ", without)};
+    // At the start of a job, or where somebody began to send all back to the first values.
+    JoinDecision d{.action = Action::configure,
+                   .shards = empty,
+                   .epoch = epoch,
+                   .step = question.first_step,
+                   .reset = !behind.empty()};
+    d.shards.insert(d.shards.end(), behind.begin(), behind.end());
+    return d;
   }
-  for (const Greeting& g : shards)
-    if (g.epoch != epoch) return follow(shards, epoch, question.first_step);
+  if (!behind.empty()) return follow(shards, epoch, question.first_step);
   return question.mode == msg::Mode::sync ? join_sync(shards, epoch, question)
                                           : join_async(shards, epoch);
 }

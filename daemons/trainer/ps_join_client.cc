@@ -5,75 +5,14 @@
 #include <cstring>
 
 #include "base/random.h"
-#include "io/program_buffer.h"
 #include "trainer/ps_wait.h"
 
 namespace paddle {
 namespace {
 
-constexpr size_t value_chunk = 4u << 20;  // bytes of one SetValue or Fetch
-
-// Where a variable of a shard comes from in the scope: the whole of it, or the rows of a slice.
-struct Origin {
-  std::string name;  // in the shard's program
-  Tensor tensor;     // shares the scope's memory
-};
-
-// Every variable that the shard keeps, with its memory here. A variable of a slice's shape is that
-// slice's rows of the whole one.
-std::vector<Origin> origins(const Cut& cut, size_t shard, const Scope& scope) {
-  std::vector<Origin> out;
-  std::map<std::string, const SliceSpec*> owner;  // of what the block of a slice uses
-  const Program& program = cut.pservers[shard];
-  for (const SliceSpec& s : cut.slices) {
-    if (s.shard != shard) continue;
-    owner[s.name] = &s;
-    for (const auto& op : program.block(s.block).ops())
-      for (const std::string& name : op->in.all()) owner.emplace(name, &s);
-  }
-  for (const auto& var : program.global().vars()) {
-    const auto found = owner.find(var->name);
-    const bool is_slice = found != owner.end() && found->second->name == var->name;
-    const std::string source = is_slice ? found->second->param : var->name;
-    if (!var->persistable || scope.find(source) == nullptr || scope.find(source)->tensor.empty())
-      continue;
-    const Tensor& whole = scope.tensor(source);
-    if (whole.shape() == var->shape) {
-      out.push_back({var->name, whole});
-      continue;
-    }
-    require(found != owner.end(), Error::Kind::config, "the variable '", var->name,
-            "' has the shape ", var->shape, " on the pserver and ", whole.shape(), " here");
-    const SliceSpec& s = *found->second;
-    out.push_back({var->name, whole.rows(s.first_row, s.first_row + s.shape[0])});
-  }
-  return out;
-}
-
-uint64_t hash_bytes(const Tensor& t, uint64_t h) {
-  const auto* bytes = static_cast<const std::byte*>(t.raw());
-  const size_t n = t.bytes();
-  for (size_t i = 0; i + 8 <= n; i += 8) {
-    uint64_t word;
-    std::memcpy(&word, bytes + i, 8);
-    h = (h ^ word) * 0x100000001b3ull + (h >> 29);
-  }
-  uint64_t tail = 0;
-  std::memcpy(&tail, bytes + n / 8 * 8, n % 8);
-  return mix64(h ^ tail ^ (uint64_t{n} << 32));
-}
+constexpr int max_recoveries = 100;  // without a step between them
 
 }  // namespace
-
-std::string PsClient::initial_digest() {
-  uint64_t h = 0;
-  for (size_t shard = 0; shard < links_.size(); ++shard)
-    for (const Origin& o : origins(cut_, shard, scope_))
-      h = hash_bytes(o.tensor, h ^ hash_text(o.name));
-  char out[17];
-  std::snprintf(out, sizeof out, "%016llx", static_cast<unsigned long long>(h));
-  return out;
-}
 
 void PsClient::check_links() {
   for (const auto& link : links_) {
@@ -175,7 +114,9 @@ void PsClient::take_id() {
 Rewind PsClient::join_once(uint64_t first_step) {
   WaitVoice voice;
   std::string said;
-  for (;;) {
+  for (int tries = 0;; ++tries) {
+    // What does not work at once is not asked a thousand times a second.
+    if (tries > 5) io_.run_for(std::chrono::milliseconds(20 << std::min(tries - 5, 5)));
     try {
       if (options_.hello.takes_id) take_id();
       for (const auto& link : links_) link->greet(options_.hello);
@@ -240,54 +181,7 @@ void PsClient::enter(const JoinDecision& d) {
       std::memcpy(line.value, line.incoming.data(), static_cast<size_t>(line.spec->bytes()));
     }
   margin_ = 0;
-  joined_ = true;
-}
-
-void PsClient::configure(const JoinDecision& d) {
-  if (d.reset) {
-    first_values_();
-    locate();
-    log_warn(text("all go back to step ", d.step,
-                  ": start pservers with --snapshot_dir to go back less after a crash"));
-  }
-  for (const size_t shard : d.shards) {
-    const std::vector<Origin> values = origins(cut_, shard, scope_);
-    request({shard}, "to take its first values", [&](ShardLink& link, uint64_t id) {
-      wire::Connection& c = link.connection();
-      auto& b = c.builder();
-      std::vector<flatbuffers::Offset<msg::Slice>> slices;
-      for (const SliceLine& l : lines_)
-        if (l.spec->shard == shard)
-          slices.push_back(msg::CreateSlice(b, l.id, b.CreateString(l.spec->name),
-                                            b.CreateString(l.spec->merged_grad), l.spec->block));
-      std::vector<flatbuffers::Offset<msg::Variable>> variables;
-      for (const Origin& o : values) {
-        std::vector<int64_t> dims(o.tensor.shape().begin(), o.tensor.shape().end());
-        variables.push_back(msg::CreateVariable(b, b.CreateString(o.name),
-                                                static_cast<uint8_t>(o.tensor.dtype()),
-                                                b.CreateVector(dims)));
-      }
-      const std::string program = to_flatbuffer(cut_.pservers[shard]);
-      const auto bytes =
-          b.CreateVector(reinterpret_cast<const uint8_t*>(program.data()), program.size());
-      const auto all_slices = b.CreateVector(slices);
-      const auto all_variables = b.CreateVector(variables);
-      const auto init = b.CreateString(init_);
-      c.send(0, msg::CreateConfigure(b, d.epoch, d.step, d.reset, init, bytes, all_slices,
-                                     all_variables));
-      for (size_t i = 0; i < values.size(); ++i) {
-        const wire::Bytes all{static_cast<const std::byte*>(values[i].tensor.raw()),
-                              values[i].tensor.bytes()};
-        for (size_t at = 0; at == 0 || at < all.size(); at += value_chunk) {
-          const wire::Bytes part = all.subspan(at, std::min(value_chunk, all.size() - at));
-          const bool last = i + 1 == values.size() && at + part.size() == all.size();
-          c.send(last ? id : 0,
-                 msg::CreateSetValue(c.builder(), d.epoch, static_cast<uint32_t>(i), at, last),
-                 part);
-        }
-      }
-    });
-  }
+  joined_once_ = true;
 }
 
 void PsClient::roll_back(const JoinDecision& d) {
@@ -299,33 +193,13 @@ void PsClient::roll_back(const JoinDecision& d) {
 }
 
 void PsClient::recover(const Disrupted& broken) {
+  require(++recoveries_ <= max_recoveries, Error::Kind::peer, "gave up after ", max_recoveries,
+          " recoveries in step ", step_, ": ", broken.why);
   log_warn(text(broken.why, "; waiting for it to return"));
-  joined_ = false;
   Rewind to = join_once(first_step_);
   to.why = broken.why;
   log_info(text("all pservers are back: going on with step ", to.step));
   throw to;
-}
-
-void PsClient::collect() {
-  guarded([&] {
-    for (size_t shard = 0; shard < links_.size(); ++shard)
-      for (const Origin& o : origins(cut_, shard, scope_))
-        for (size_t at = 0; at < o.tensor.bytes(); at += value_chunk) {
-          const size_t n = std::min(value_chunk, o.tensor.bytes() - at);
-          ShardLink& link = *links_[shard];
-          if (!link.open()) throw Disrupted{link.trouble()};
-          auto* to = static_cast<std::byte*>(o.tensor.raw()) + at;
-          const uint64_t id = link.expect_ack({to, n});
-          auto& b = link.connection().builder();
-          link.connection().send(id, msg::CreateFetch(b, b.CreateString(o.name), at, n));
-          wait(
-              [&] {
-                return text("the values of '", o.name, "' from pserver ", link.endpoint().text());
-              },
-              [&] { return link.acked(id); });
-        }
-  });
 }
 
 }  // namespace paddle

@@ -55,6 +55,7 @@ class ShardLink : public wire::Handler {
 
   std::span<std::byte> land(wire::Connection&, const msg::Message& head, uint64_t bulk) override;
   void handle(wire::Connection&, const msg::Message& head, uint64_t bulk) override;
+  void arrived(wire::Connection& from) override { from.flush(); }  // what answers made us send
   void closed(wire::Connection&, const std::string& why) override;
 
  private:

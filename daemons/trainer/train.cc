@@ -13,12 +13,6 @@
 namespace paddle {
 namespace {
 
-std::string number(double v) {
-  char out[32];
-  std::snprintf(out, sizeof out, "%.6g", v);
-  return out;
-}
-
 // "name  avg_abs_val=… max_val=…": how large the values of each parameter are.
 void log_parameter_stats(Session& session) {
   for (const ParamGrad& p : session.model().params) {
@@ -187,9 +181,9 @@ class TrainLoop {
   void log_period() {
     const std::string all = pass_meter_.evaluators_text(),
                       current = period_meter_.evaluators_text();
-    log_info(text(
-        " Batch=", s_.at.batch, " samples=", s_.at.samples, " AvgCost=", number(pass_meter_.cost()),
-        " CurrentCost=", number(period_meter_.cost()), " Eval: ", all, " CurrentEval: ", current));
+    log_info(text(" Batch=", s_.at.batch, " samples=", s_.at.samples,
+                  " AvgCost=", number_text(pass_meter_.cost()), " CurrentCost=",
+                  number_text(period_meter_.cost()), " Eval: ", all, " CurrentEval: ", current));
     period_meter_.clear();
   }
 
@@ -200,13 +194,13 @@ class TrainLoop {
       client_->refresh(s_.at.step);
     }
     const Meter m = s_.test();
-    log_info(text(" Test samples=", m.samples(), " cost=", number(m.cost()),
+    log_info(text(" Test samples=", m.samples(), " cost=", number_text(m.cost()),
                   " Eval: ", m.evaluators_text()));
   }
 
   void end_pass() {
     log_info(text(" Pass=", s_.at.pass, " Batch=", s_.at.batch, " samples=", pass_meter_.samples(),
-                  " AvgCost=", number(pass_meter_.cost()),
+                  " AvgCost=", number_text(pass_meter_.cost()),
                   " Eval: ", pass_meter_.evaluators_text()));
     costs_.push_back(pass_meter_.cost());
     const uint64_t done = s_.at.pass;
@@ -299,55 +293,6 @@ void train(Session& session) {
           Error::Kind::config, "training starts at pass ", session.at.pass, ", but num_passes is ",
           session.options().integer("num_passes"), ": raise --num_passes");
   TrainLoop(session).run();
-}
-
-void test_models(Session& session) {
-  const Options& o = session.options();
-  require(session.test_data() != nullptr, Error::Kind::config,
-          "there is nothing to test on: give \"test_files\" in the data of ", session.file().path);
-  session.initialize();
-  const auto report = [&](const std::string& what) {
-    const Meter m = session.test();
-    std::printf(" %s samples=%lld AvgCost=%s Eval: %s\n", what.c_str(),
-                static_cast<long long>(m.samples()), number(m.cost()).c_str(),
-                m.evaluators_text().c_str());
-    std::fflush(stdout);
-  };
-  const int64_t first = o.integer("test_pass");
-  if (first < 0) return report(text("Pass=", session.at.pass > 0 ? session.at.pass - 1 : 0));
-  require(!o.text("save_dir").empty(), Error::Kind::config,
-          "--test_pass needs --save_dir, where the passes are");
-  for (int64_t p = first; p < o.integer("num_passes") && !stop_signal(); ++p) {
-    load_model(session,
-               in_workspace(o, o.text("save_dir")) + "/" + pass_name(static_cast<uint64_t>(p)));
-    report(text("Pass=", p));
-  }
-}
-
-void measure_time(Session& session) {
-  session.initialize();
-  Reader& data = session.train_data();
-  Plan& plan = session.train_plan();
-  const int64_t batches = session.options().integer("time_batches");
-  Batch batch;
-  uint64_t pass = 0;
-  const auto one = [&]() -> int64_t {
-    while (!data.next(batch)) data.start_pass(++pass);
-    session.run(plan, data, batch, session.at.step++);
-    return batch.samples;
-  };
-  for (int64_t i = 0; i < batches / 10 + 1; ++i) one();
-  const auto start = std::chrono::steady_clock::now();
-  int64_t samples = 0;
-  for (int64_t i = 0; i < batches && !stop_signal(); ++i) samples += one();
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  std::printf("%lld batches in %.3f s: %.4f ms/batch, %.0f samples/s\n",
-              static_cast<long long>(batches), seconds,
-              1e3 * seconds / static_cast<double>(batches), static_cast<double>(samples) / seconds);
-  for (const OpCost& c : plan.profile())
-    if (c.calls > 0)
-      std::printf("%10.2f us  %s\n", 1e6 * c.seconds / static_cast<double>(c.calls), c.op.c_str());
 }
 
 }  // namespace paddle

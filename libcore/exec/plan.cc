@@ -64,6 +64,7 @@ Plan::Plan(const Program& program, int32_t block, Scope& scope, const Names& fee
   for (const std::string& f : feeds) {
     const int v = var_index(b, f);
     vars_[static_cast<size_t>(v)].home = Home::feed;
+    std::erase(scope_vars_, v);  // also where it is persistable: what is fed needs no value there
     feeds_.push_back(v);
   }
   feed_lods_.assign(feeds.size(), nullptr);

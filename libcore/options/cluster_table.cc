@@ -264,6 +264,8 @@ std::string program_with(const std::string& name) {
   if (has(pserver_options())) return "paddle pserver";
   if (has(trainer_options())) return "paddle trainer";
   if (has(run_rows())) return "paddle run";
+  if (has(launch_rows())) return "paddle launch";
+  if (has(status_options())) return "paddle status";
   return "";
 }
 

@@ -28,7 +28,7 @@ OptionTable status_options();
 OptionTable run_rows();
 OptionTable launch_rows();
 
-// "paddle pserver", "paddle trainer" or "paddle run" for the name of an option of theirs, else "".
+// "paddle pserver", "paddle trainer", ... for the name of an option of theirs, else "".
 // Processes of a job often share one environment, so a variable of another program is no mistake.
 std::string program_with(const std::string& name);
 

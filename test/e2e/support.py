@@ -11,6 +11,7 @@ SOURCE = os.environ["PADDLE_TEST_SOURCE"]
 BUILD = os.environ["PADDLE_TEST_BUILD"]
 PADDLE = os.path.join(BUILD, "daemons", "paddle", "paddle")
 TRAINER = os.path.join(BUILD, "daemons", "trainer", "paddle_trainer")
+PSERVER = os.path.join(BUILD, "daemons", "pserver", "paddle_pserver")
 DATA = os.path.join(SOURCE, "..", "shared", "data")
 CONFIGS = os.path.join(SOURCE, "configs")
 DEADLINE = 600  # seconds; no test waits longer for a program

@@ -67,6 +67,16 @@ TEST_CASE("joining again in sync mode", "[trainer]") {
     CHECK(d.action == Action::join);
     CHECK(d.step == 5);
   }
+  SECTION("goes on behind rounds that wait for others only") {
+    CHECK(decide({ready({{0, 5, true}}), ready({{1, 5, true}})}, in_sync).step == 6);
+    const auto d = decide({ready({{0, 6, false}}), ready({{1, 5, true}})}, in_sync);
+    CHECK(d.action == Action::join);
+    CHECK(d.step == 6);
+  }
+  SECTION("goes back where a slice is two steps ahead of another") {
+    CHECK(decide({ready({{0, 6, true}}), ready({{1, 5, false}})}, in_sync).action ==
+          Action::configure);
+  }
   SECTION("knows where the data of that step begins") {
     Greeting a = ready({{0, 5, false}});
     a.has_place = true;
@@ -107,6 +117,14 @@ TEST_CASE("joining again in sync mode", "[trainer]") {
     CHECK(d.epoch == 3);
     CHECK(d.step == 4);
     CHECK(d.shards == Indices{1});
+  }
+  SECTION("finishes a way back to the first values that somebody began") {
+    const auto d =
+        decide({ready({{0, 0, false}}, {}, 3), empty(), ready({{1, 9, true}}, {}, 2)}, in_sync);
+    CHECK(d.action == Action::configure);
+    CHECK(d.reset);
+    CHECK(d.epoch == 3);
+    CHECK(d.shards == Indices{1, 2});
   }
   SECTION("a trainer that was dropped joins at the newest version") {
     Greeting a = ready({{0, 9, false}}), b = ready({{1, 10, false}});

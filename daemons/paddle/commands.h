@@ -1,0 +1,16 @@
+// The commands of the front program that start processes or look at them.
+#pragma once
+
+#include <span>
+#include <string>
+
+namespace paddle {
+
+// paddle launch --server_num=2 --worker_num=2 --config=JOB.json [flags]: a whole job on this
+// machine. Returns the exit code of the process that failed first, or 0.
+int launch_main(std::span<const std::string> arguments);
+
+// paddle status --pservers=... [--watch] [--json]: what the shards of a job are doing.
+int status_main(std::span<const std::string> arguments);
+
+}  // namespace paddle

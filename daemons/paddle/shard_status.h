@@ -1,0 +1,54 @@
+// What a shard tells about itself, and how to ask it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "options/cluster.h"
+#include "wire/frame.h"
+
+namespace paddle {
+
+struct TrainerStatus {
+  uint32_t id = 0;
+  std::string state, process;
+  double seconds = 0;  // in that state
+  uint64_t step = 0, pass = 0, passes = 0, batch = 0, batches = 0, samples = 0;
+  double rate = 0, cost = 0;
+  std::string doing, error;  // by its own words
+  uint64_t staleness_max = 0, dropped = 0, not_finite = 0;
+  double staleness_mean = 0;
+};
+
+struct SliceStatus {
+  std::string name;
+  uint64_t bytes = 0, version = 0;
+  std::string waiting;
+};
+
+struct ShardStatus {
+  std::string endpoint;
+  bool sparse = false;
+  std::string problem;  // why there is no answer; "" where there is one, and the rest is filled in
+
+  uint64_t instance = 0, epoch = 0, step = 0, bytes_in = 0, bytes_out = 0;
+  std::string build, job, mode, state, waiting;
+  double uptime = 0, steps_per_second = 0, cpu_seconds = 0;
+  std::vector<TrainerStatus> trainers;
+  std::vector<SliceStatus> slices;
+  std::vector<uint64_t> snapshots;
+  std::vector<std::string> last_errors;
+
+  bool answered() const { return problem.empty(); }
+};
+
+// Takes over what the message says; endpoint and sparse stay.
+void read_status(const msg::Status& message, ShardStatus& out);
+
+// Connects to all shards at once as an observer and asks each. Those that do not answer within
+// `seconds` have a problem. Dense ones first.
+std::vector<ShardStatus> ask_shards(const Endpoints& endpoints, double seconds);
+
+}  // namespace paddle

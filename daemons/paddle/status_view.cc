@@ -1,0 +1,211 @@
+#include "paddle/status_view.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+
+#include "base/error.h"
+#include "obs/progress.h"
+
+namespace paddle {
+namespace {
+
+constexpr size_t most_slices = 40;
+using Row = std::vector<std::string>;
+
+std::string number(double v, const char* format = "%.4g") {
+  char out[48];
+  std::snprintf(out, sizeof out, format, v);
+  return out;
+}
+
+std::string rate_text(double v) { return number(v, v < 100 ? "%.1f" : "%.0f"); }
+
+std::string size_text(double bytes) {
+  const char* units[] = {" B", " KiB", " MiB", " GiB", " TiB"};
+  size_t unit = 0;
+  for (; bytes >= 1024 && unit < 4; ++unit) bytes /= 1024;
+  return number(bytes, unit == 0 || bytes >= 100 ? "%.0f" : "%.1f") + units[unit];
+}
+
+// Columns as wide as their widest cell, two blanks apart; nothing for a table without rows.
+std::string table(const Row& head, const std::vector<Row>& rows) {
+  if (rows.empty()) return "";
+  std::vector<size_t> width(head.size());
+  const auto measure = [&](const Row& row) {
+    // The last cell of a short row is a sentence, which may run on.
+    const size_t cells = row.size() < head.size() ? row.size() - 1 : row.size();
+    for (size_t i = 0; i < cells; ++i) width[i] = std::max(width[i], row[i].size());
+  };
+  measure(head);
+  for (const Row& row : rows) measure(row);
+  std::string out;
+  const auto add = [&](const Row& row) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) {
+      line += (i == 0 ? "" : "  ") + row[i];
+      if (i < width.size() && row[i].size() < width[i])
+        line += std::string(width[i] - row[i].size(), ' ');
+    }
+    out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  };
+  add(head);
+  for (const Row& row : rows) add(row);
+  return out + "\n";
+}
+
+std::string shard_name(const ShardStatus& shard, size_t index) {
+  return text(shard.sparse ? "sparse " : "dense ", index);
+}
+
+// Names of shards count dense and sparse ones apart, as trainers do.
+std::vector<std::string> names_of(std::span<const ShardStatus> shards) {
+  std::vector<std::string> names;
+  size_t dense = 0, sparse = 0;
+  for (const ShardStatus& s : shards) names.push_back(shard_name(s, s.sparse ? sparse++ : dense++));
+  return names;
+}
+
+std::string shard_table(std::span<const ShardStatus> shards, const std::vector<std::string>& names,
+                        std::span<const ShardStatus> before, double seconds) {
+  std::vector<Row> rows;
+  for (size_t i = 0; i < shards.size(); ++i) {
+    const ShardStatus& s = shards[i];
+    if (!s.answered()) {
+      rows.push_back({names[i], s.endpoint, "unreachable: " + s.problem});
+      continue;
+    }
+    double in = static_cast<double>(s.bytes_in), out = static_cast<double>(s.bytes_out),
+           time = s.uptime;
+    if (i < before.size() && before[i].instance == s.instance && seconds > 0) {
+      in -= static_cast<double>(before[i].bytes_in);
+      out -= static_cast<double>(before[i].bytes_out);
+      time = seconds;
+    }
+    time = std::max(time, 1e-3);
+    uint64_t bytes = 0;
+    for (const SliceStatus& slice : s.slices) bytes += slice.bytes;
+    rows.push_back({names[i], s.endpoint, s.state, std::to_string(s.step),
+                    rate_text(s.steps_per_second), std::to_string(s.slices.size()),
+                    size_text(static_cast<double>(bytes)), size_text(in / time) + "/s",
+                    size_text(out / time) + "/s", number(s.cpu_seconds, "%.1f s"),
+                    duration_text(s.uptime)});
+  }
+  return table({"SHARD", "ENDPOINT", "STATE", "STEP", "STEPS/S", "SLICES", "BYTES", "IN", "OUT",
+                "CPU", "UP"},
+               rows);
+}
+
+std::string of(uint64_t n, uint64_t all) { return all > 0 ? text(n, "/", all) : std::to_string(n); }
+
+std::string trainer_table(std::span<const TrainerStatus> trainers, bool async) {
+  std::vector<Row> rows;
+  for (const TrainerStatus& t : trainers) {
+    const bool progress = t.passes > 0;
+    Row row{std::to_string(t.id),
+            t.state + " " + duration_text(t.seconds),
+            std::to_string(t.step),
+            progress ? of(std::min(t.pass + 1, t.passes), t.passes) : "",
+            progress ? of(t.batch, t.batches) : "",
+            progress ? number(t.cost) : "",
+            progress ? rate_text(t.rate) : ""};
+    if (async) row.push_back(text(t.staleness_max, " (", number(t.staleness_mean, "%.1f"), ")"));
+    row.push_back(t.dropped + t.not_finite == 0 ? "0" : text(t.dropped, "+", t.not_finite));
+    row.push_back(t.process);
+    row.push_back(t.error.empty() ? t.doing : "FAILS: " + t.error);
+    rows.push_back(std::move(row));
+  }
+  Row head{"TRAINER", "STATE", "STEP", "PASS", "BATCH", "COST", "SAMPLES/S"};
+  if (async) head.push_back("LAG MAX (MEAN)");
+  head.insert(head.end(), {"REFUSED", "PROCESS", "DOING"});
+  return table(head, rows);
+}
+
+std::string slice_table(std::span<const ShardStatus> shards,
+                        const std::vector<std::string>& names) {
+  std::vector<Row> rows;
+  size_t all = 0;
+  for (size_t i = 0; i < shards.size(); ++i)
+    for (const SliceStatus& s : shards[i].slices)
+      if (all++ < most_slices)
+        rows.push_back({s.name, names[i], size_text(static_cast<double>(s.bytes)),
+                        std::to_string(s.version), s.waiting});
+  std::string out = table({"SLICE", "SHARD", "BYTES", "VERSION", "LACKS TRAINER"}, rows);
+  if (all > most_slices)
+    out.replace(out.size() - 1, 1, text("… and ", all - most_slices, " more; --json has all\n\n"));
+  return out;
+}
+
+std::string notes(std::span<const ShardStatus> shards, const std::vector<std::string>& names) {
+  std::string out;
+  for (size_t i = 0; i < shards.size(); ++i) {
+    const ShardStatus& s = shards[i];
+    if (!s.waiting.empty()) out += names[i] + ": " + s.waiting + "\n";
+    if (!s.snapshots.empty())
+      out += text(names[i], ": snapshots of ", s.snapshots.size(), " steps, the newest ",
+                  s.snapshots.back(), "\n");
+    for (const std::string& e : s.last_errors) out += names[i] + ": error: " + e + "\n";
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<TrainerStatus> trainers_of(std::span<const ShardStatus> shards) {
+  std::map<uint32_t, TrainerStatus> by_id;
+  std::map<uint32_t, double> shards_of;
+  for (const ShardStatus& shard : shards)
+    for (const TrainerStatus& t : shard.trainers) {
+      const auto [found, fresh] = by_id.emplace(t.id, t);
+      shards_of[t.id] += 1;
+      if (fresh) continue;
+      TrainerStatus& sum = found->second;
+      if (("/" + sum.state + "/").find("/" + t.state + "/") == std::string::npos)
+        sum.state += "/" + t.state;
+      // The shard that heard of it last tells how far it is.
+      if (t.samples > sum.samples) {
+        sum.pass = t.pass, sum.passes = t.passes, sum.batch = t.batch, sum.batches = t.batches;
+        sum.samples = t.samples, sum.rate = t.rate, sum.cost = t.cost;
+        sum.doing = t.doing;
+      }
+      if (sum.process.empty()) sum.process = t.process;
+      if (sum.error.empty()) sum.error = t.error;
+      sum.seconds = std::min(sum.seconds, t.seconds);
+      sum.step = std::max(sum.step, t.step);
+      sum.staleness_max = std::max(sum.staleness_max, t.staleness_max);
+      sum.staleness_mean += t.staleness_mean;
+      sum.dropped += t.dropped;
+      sum.not_finite += t.not_finite;
+    }
+  std::vector<TrainerStatus> out;
+  for (auto& [id, t] : by_id) {
+    t.staleness_mean /= shards_of[id];
+    out.push_back(std::move(t));
+  }
+  return out;
+}
+
+std::string status_tables(std::span<const ShardStatus> shards, std::span<const ShardStatus> before,
+                          double seconds) {
+  const std::vector<std::string> names = names_of(shards);
+  std::string head;
+  bool async = false;
+  size_t answered = 0;
+  for (const ShardStatus& s : shards) {
+    if (!s.answered()) continue;
+    ++answered;
+    async = async || s.mode != "sync";
+    if (head.empty() && !s.job.empty())
+      head = text("job ", s.job, ", ", s.mode, ", epoch ", s.epoch, ", ");
+  }
+  head += text(answered, " of ", shards.size(), " shards answer\n\n");
+  std::string out = head + shard_table(shards, names, before, seconds) +
+                    trainer_table(trainers_of(shards), async) + slice_table(shards, names) +
+                    notes(shards, names);
+  while (out.size() > 1 && out[out.size() - 1] == '\n' && out[out.size() - 2] == '\n')
+    out.pop_back();
+  return out;
+}
+
+}  // namespace paddle

@@ -1,0 +1,304 @@
+"""Whatever dies, stops or breaks while a sync job trains: it ends, and its model has the very bits of an undisturbed run."""
+import contextlib
+import os
+import random
+import re
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import time
+import unittest
+
+from cluster import PATIENCE, Cluster, same_model, until, write_job
+from proxy import Plan, Proxy
+from support import EndToEnd, main
+
+FULL = os.environ.get("PADDLE_TEST_FULL") == "1"
+SEEDS = range(20) if FULL else range(3)
+RULE = """{"type": "momentum", "learning_rate": 0.02, "l2": 0.001,
+           "schedule": {"type": "exponential_decay", "decay_steps": 100, "decay_rate": 0.9}}"""
+RECORDS, PASSES = 2000, 30
+SAMPLES = RECORDS // 2 * PASSES  # of one of two trainers
+
+
+class FaultTest(EndToEnd):
+    expected = {}  # model of the undisturbed job, by number of trainers
+
+    def cluster(self, name="", servers=2, trainers=2, snapshots=True, server_flags=(), flags=(), **more):
+        job = write_job(self, RULE, records=RECORDS, batch=5)
+        def server(i):
+            keep = [f"--snapshot_dir={self.path(f'{name}snapshots{i}')}", "--snapshot_period=200"] if snapshots else []
+            return ["--exit_when_done", *keep, *(server_flags(i) if callable(server_flags) else server_flags)]
+        return Cluster(self, job, servers, trainers, server_flags=server, name=name,
+                       trainer_flags=[f"--num_passes={PASSES}", "--saving_period=1000", "--min_block_size=64", "--log_period=1", *flags], **more)
+
+    def undisturbed(self, trainers=2):
+        if trainers not in FaultTest.expected:
+            FaultTest.expected[trainers] = self.cluster("calm-", 1, trainers, snapshots=False).run()
+        return FaultTest.expected[trainers]
+
+    def wait_progress(self, cluster, samples, trainer=0):
+        """Until the trainer has done so many samples; it must not have ended before."""
+        process = cluster.trainers[trainer]
+        def look():
+            ended = not process.running()
+            done = progress_of(process)
+            if done >= samples:
+                return True
+            if ended:
+                raise AssertionError(f"{process.name} ended at {done} of {samples} samples\n{cluster.logs()}")
+            return False
+        until(look, lambda: f"{process.name} has done {samples} samples\n{cluster.logs()}")
+
+    def check_bits(self, cluster, trainers=2):
+        expected = self.undisturbed(trainers)
+        try:
+            same_model(self, expected, cluster.finish())
+            for s in cluster.servers:
+                s.wait(0)
+        except AssertionError as e:
+            raise AssertionError(f"{e}\n{cluster.logs()}") from None
+
+
+def progress_of(process):
+    """Samples of all passes that the last line of the log tells."""
+    if not os.path.exists(process.log_path):
+        return 0
+    with open(process.log_path, "rb") as f:
+        size = f.seek(0, os.SEEK_END)
+        f.seek(max(process.mark, size - 4000))
+        found = re.findall(rb"Batch=\d+ samples=(\d+) AvgCost", f.read())
+    return int(found[-1]) if found else 0
+
+
+class Kills(FaultTest):
+    def restart(self, cluster, kind, i):
+        (cluster.start_server if kind == "server" else cluster.start_trainer)(i)
+
+    def test_each_process_at_a_random_moment(self):
+        """Every process of the job once, in random order, each at a random moment."""
+        for seed in SEEDS:
+            with self.subTest(seed=seed):
+                r = random.Random(seed)
+                cluster = self.cluster(f"kill{seed}-").start()
+                victims = [("server", 0), ("server", 1), ("trainer", 0), ("trainer", 1)]
+                r.shuffle(victims)
+                for k, (kind, i) in enumerate(victims):
+                    watched = 0 if (kind, i) != ("trainer", 0) else 1
+                    self.wait_progress(cluster, SAMPLES * (k * 15 + r.uniform(3, 15)) / 100, watched)
+                    (cluster.servers if kind == "server" else cluster.trainers)[i].kill()
+                    self.restart(cluster, kind, i)
+                self.check_bits(cluster)
+                cluster.close()
+
+    def test_all_processes_at_once(self):
+        for seed in SEEDS:
+            with self.subTest(seed=seed):
+                r = random.Random(100 + seed)
+                cluster = self.cluster(f"all{seed}-").start()
+                self.wait_progress(cluster, SAMPLES * r.uniform(0.1, 0.8))
+                everyone = cluster.servers + cluster.trainers
+                r.shuffle(everyone)
+                for p in everyone:
+                    p.kill()
+                cluster.start()
+                joined = cluster.trainers[0].wait_line(r"joined as trainer 0 of 2 at step (\d+)")
+                self.assertGreater(int(joined), 0, "the snapshots were not used")
+                self.check_bits(cluster)
+                cluster.close()
+
+    def test_a_pserver_without_snapshots_sends_all_back_to_the_start(self):
+        cluster = self.cluster("bare-", snapshots=False).start()
+        self.wait_progress(cluster, SAMPLES * 0.3)
+        cluster.servers[1].kill()
+        cluster.start_server(1)
+        until(lambda: any("all go back to step 0" in t.log() for t in cluster.trainers), "a trainer says that all go back to step 0")
+        self.check_bits(cluster)
+
+    def test_a_pserver_with_snapshots_sends_all_back_a_little(self):
+        """The protection of the test before: off there, on here."""
+        cluster = self.cluster("kept-").start()
+        self.wait_progress(cluster, SAMPLES * 0.5)
+        cluster.servers[1].kill()
+        cluster.start_server(1)
+        self.check_bits(cluster)
+        logs = "".join(t.log() for t in cluster.trainers)
+        self.assertNotIn("go back to step 0", logs)
+        steps = [int(s) for s in re.findall(r"all pservers go back to step (\d+)", logs)]
+        self.assertGreater(min(steps), SAMPLES / 5 * 0.5 - 1000)
+
+    def test_a_trainer_and_a_pserver_together(self):
+        for seed in SEEDS:
+            with self.subTest(seed=seed):
+                r = random.Random(200 + seed)
+                cluster = self.cluster(f"pair{seed}-").start()
+                self.wait_progress(cluster, SAMPLES * r.uniform(0.1, 0.7))
+                s, t = r.randrange(2), r.randrange(2)
+                for p in r.sample([cluster.servers[s], cluster.trainers[t]], 2):
+                    p.kill()
+                for start in r.sample([lambda: cluster.start_server(s), lambda: cluster.start_trainer(t)], 2):
+                    start()
+                self.check_bits(cluster)
+                cluster.close()
+
+    def test_three_trainers_three_pservers(self):
+        r = random.Random(7)
+        cluster = self.cluster("three-", 3, 3).start()
+        for k in range(4):
+            self.wait_progress(cluster, SAMPLES * 2 / 3 * (0.1 + 0.2 * k))
+            group, i = r.choice([(cluster.servers, r.randrange(3)), (cluster.trainers, r.randrange(1, 3))])
+            group[i].kill()
+            self.restart(cluster, "server" if group is cluster.servers else "trainer", i)
+        self.check_bits(cluster, 3)
+
+
+class Stops(FaultTest):
+    def test_a_trainer_stands_still_and_goes_on(self):
+        """Longer than its lease: declared lost, waited for, and taken back."""
+        cluster = self.cluster("stop-", server_flags=["--lease_seconds=2"]).start()
+        self.wait_progress(cluster, SAMPLES * 0.3)
+        cluster.trainers[1].signal(signal.SIGSTOP)
+        for s in cluster.servers:
+            s.wait_line(r"trainer 1 \(.*is lost: .*rounds wait for its return")
+        cluster.trainers[0].wait_line(r"waiting for .*trainer 1")
+        cluster.trainers[1].signal(signal.SIGCONT)
+        self.check_bits(cluster)
+
+    def test_a_pserver_stands_still_and_goes_on(self):
+        cluster = self.cluster("stop-").start()
+        self.wait_progress(cluster, SAMPLES * 0.3)
+        cluster.servers[1].signal(signal.SIGSTOP)
+        cluster.trainers[0].wait_line(rf"waiting for pserver 127.0.0.1:{cluster.ports[1][0]}")
+        cluster.servers[1].signal(signal.SIGCONT)
+        self.check_bits(cluster)
+
+    def test_sigterm_of_a_pserver(self):
+        """It ends in good order with 0, peers are told, and the job goes on when it returns, from where it was."""
+        cluster = self.cluster("term-").start()
+        self.wait_progress(cluster, SAMPLES * 0.5)
+        cluster.servers[0].signal(signal.SIGTERM)
+        cluster.servers[0].wait(0)
+        until(lambda: any("going down" in t.log() for t in cluster.trainers), lambda: "trainers are told\n" + cluster.logs())
+        cluster.start_server(0)
+        self.check_bits(cluster)
+
+    def test_sigterm_twice_is_at_once(self):
+        cluster = self.cluster("twice-").start()
+        self.wait_progress(cluster, SAMPLES * 0.3)
+        for p in cluster.trainers:
+            p.signal(signal.SIGSTOP)
+        cluster.servers[0].signal(signal.SIGTERM)
+        cluster.servers[0].signal(signal.SIGTERM)
+        self.assertIn(cluster.servers[0].wait(), (0, 143, -signal.SIGTERM))
+        for p in cluster.trainers:
+            p.signal(signal.SIGCONT)
+        cluster.start_server(0)
+        self.check_bits(cluster)
+
+    def test_sigterm_of_a_trainer(self):
+        """It ends with the code for the signal; the same command goes on."""
+        cluster = self.cluster("leave-").start()
+        self.wait_progress(cluster, SAMPLES * 0.3)
+        cluster.trainers[1].signal(signal.SIGTERM)
+        cluster.trainers[1].wait(143)
+        cluster.start_trainer(1)
+        self.check_bits(cluster)
+
+
+class Losses(FaultTest):
+    """--on_trainer_loss: with `drop` the bits differ from the undisturbed run's, which shows that comparing them can fail."""
+
+    def lose(self, policy, *flags):
+        cluster = self.cluster(policy + "-", server_flags=[f"--on_trainer_loss={policy}", "--reconnect_seconds=0", "--lease_seconds=2", *flags])
+        cluster.start()
+        self.wait_progress(cluster, SAMPLES * 0.3)
+        cluster.trainers[1].kill()
+        return cluster
+
+    def test_wait(self):
+        cluster = self.lose("wait")
+        cluster.trainers[0].wait_line(r"waiting for .*trainer 1")
+        cluster.start_trainer(1)
+        self.check_bits(cluster)
+
+    def test_drop(self):
+        cluster = self.lose("drop")
+        cluster.servers[0].wait_line(r"trainer 1 .*is lost: .*go on without it")
+        self.wait_progress(cluster, progress_of(cluster.trainers[0]) + 50)
+        cluster.start_trainer(1).wait_line(r"joined as trainer 1 of 2 at step [1-9]")
+        found = cluster.finish()
+        self.assertEqual(sorted(found), sorted(self.undisturbed()))
+        self.assertNotEqual(found["h.w_0"], self.undisturbed()["h.w_0"])
+        for s in cluster.servers:
+            s.wait(0)
+
+    def test_drop_for_good(self):
+        """The lost one never returns: the others end the job, and so do the pservers."""
+        cluster = self.lose("drop")
+        cluster.trainers[0].wait(0)
+        for s in cluster.servers:
+            s.wait(0)
+
+    def test_drop_of_one_that_stood_still(self):
+        cluster = self.cluster("still-", server_flags=["--on_trainer_loss=drop", "--lease_seconds=2"]).start()
+        self.wait_progress(cluster, SAMPLES * 0.2)
+        cluster.trainers[1].signal(signal.SIGSTOP)
+        cluster.servers[0].wait_line(r"trainer 1 .*is lost: .*go on without it")
+        self.wait_progress(cluster, progress_of(cluster.trainers[0]) + 50)
+        cluster.trainers[1].signal(signal.SIGCONT)
+        cluster.finish()
+
+    def test_fail(self):
+        cluster = self.lose("fail")
+        self.assertEqual(cluster.trainers[0].wait(), 7)
+        self.assertRegex(cluster.trainers[0].log()[-2000:], r"the job ended: trainer 1 \(.*was lost")
+        for s in cluster.servers:
+            self.assertEqual(s.wait(), 7)
+            self.assertRegex(s.log()[-1000:], r"trainer 1 \(.*was lost")
+
+
+class Networks(FaultTest):
+    def through(self, name, seed, plan, **more):
+        proxy = Proxy(plan)
+        self.addCleanup(proxy.close)
+        cluster = self.cluster(name, through=proxy, **more).start()
+        self.check_bits(cluster)
+        cluster.close()
+        return proxy.counts
+
+    def test_cuts(self):
+        """Connections end anywhere, within frames, in both directions, by FIN and by RST."""
+        for seed in SEEDS:
+            with self.subTest(seed=seed):
+                counts = self.through(f"cut{seed}-", seed, Plan(seed, faults=12, cut_after=(1, 200000), drop_share=0.1))
+                self.assertGreater(counts["cuts"], 5, counts)
+
+    def test_cuts_in_the_first_bytes(self):
+        """Every byte of the greeting and of what follows is the last one once."""
+        for seed in SEEDS:
+            with self.subTest(seed=seed):
+                counts = self.through(f"first{seed}-", seed, Plan(seed, faults=60, cut_after=(1, 700), drop_share=0.2))
+                self.assertGreater(counts["cuts"], 20, counts)
+
+    def test_delays_and_stalls(self):
+        counts = self.through("slow-", 1, Plan(1, faults=300, delay=(0, 0.02), delay_share=0.1, stall=(0.5, 1.5), stall_share=0.002))
+        self.assertGreater(counts["delays"], 50, counts)
+
+    def test_everything_at_once_with_kills(self):
+        proxy = Proxy(Plan(5, faults=30, cut_after=(1, 300000), delay=(0, 0.01), delay_share=0.002, drop_share=0.2))
+        self.addCleanup(proxy.close)
+        cluster = self.cluster("storm-", through=proxy).start()
+        self.wait_progress(cluster, SAMPLES * 0.2)
+        cluster.servers[0].kill()
+        cluster.start_server(0)
+        self.wait_progress(cluster, SAMPLES * 0.4)
+        cluster.trainers[1].kill()
+        proxy.cut_all()
+        cluster.start_trainer(1)
+        self.check_bits(cluster)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <thread>
+
+#include "paddle/shard_status.h"
+#include "paddle/status_view.h"
+#include "wire/connection.h"
+#include "wire/listener.h"
+
+using namespace paddle;
+using Catch::Contains;
+
+namespace {
+
+ShardStatus shard(const std::string& endpoint) {
+  ShardStatus s;
+  s.endpoint = endpoint;
+  s.instance = 1;
+  s.job = "ctr";
+  s.mode = "sync";
+  s.state = "ready";
+  s.step = 120;
+  s.uptime = 61;
+  s.bytes_in = 61 << 20;
+  TrainerStatus t;
+  t.state = "joined";
+  t.process = "host:7";
+  t.step = 120;
+  t.pass = 2;
+  t.passes = 10;
+  t.samples = 5;
+  t.cost = 0.25;
+  t.not_finite = 1;
+  s.trainers = {t};
+  s.slices = {{"fc.w_0.block0", 4096, 120, "1"}};
+  return s;
+}
+
+// Answers as a shard does.
+class FakeShard : public wire::Handler {
+ public:
+  explicit FakeShard(bool refuses) : refuses_(refuses), listener_(io_, "127.0.0.1", 0) {
+    listener_.accept([this](tcp::socket socket) {
+      connections_.push_back(wire::Connection::start(std::move(socket), *this, true));
+    });
+    thread_ = std::thread([this] { io_.run(); });
+  }
+  ~FakeShard() override {
+    asio::post(io_, [this] {
+      listener_.stop();
+      for (auto& connection : connections_) connection->close("the test is over");
+    });
+    thread_.join();
+  }
+  std::string endpoint() const { return "127.0.0.1:" + std::to_string(listener_.port()); }
+
+  std::span<std::byte> land(wire::Connection&, const msg::Message&, uint64_t) override {
+    return {};
+  }
+  void handle(wire::Connection& from, const msg::Message& head, uint64_t) override {
+    auto& b = from.builder();
+    if (head.body_as_Hello() != nullptr && refuses_)
+      from.send(head.id(), msg::CreateFailureDirect(b, msg::FailureCode::refused, "not today"));
+    else if (head.body_as_Hello() != nullptr)
+      from.send(head.id(), msg::CreateWelcome(b));
+    else
+      from.send(head.id(), status(b));
+    from.flush();
+  }
+  void closed(wire::Connection&, const std::string&) override {}
+
+ private:
+  static flatbuffers::Offset<msg::Status> status(flatbuffers::FlatBufferBuilder& b) {
+    const auto beat = msg::CreateBeatDirect(b, 1, 7, 9, 2, 10, 3, 50, 600, 12.5, 0.75, "training");
+    const std::vector members{
+        msg::CreateMemberDirect(b, 1, "joined", "host:8", 4, 9, beat, 3, 1.5)};
+    const std::vector slices{msg::CreateSliceStatusDirect(b, "w", 64, 9, "trainer 0")};
+    const std::vector<uint64_t> snapshots{4, 8};
+    const std::vector errors{b.CreateString("trainer 0 sent NaN")};
+    return msg::CreateStatusDirect(b, 5, "0.1", "ctr", msg::Mode::geo, msg::ShardState::ready,
+                                   false, 2, 30, 9, 0.3, 100, 200, 1.5, &members, &slices,
+                                   &snapshots, &errors, "trainer 0");
+  }
+
+  const bool refuses_;
+  asio::io_context io_{1};
+  wire::Listener listener_;
+  std::vector<std::shared_ptr<wire::Connection>> connections_;
+  std::thread thread_;
+};
+
+}  // namespace
+
+TEST_CASE("shards are asked", "[paddle]") {
+  const FakeShard good(false), refusing(true);
+  const std::vector<ShardStatus> shards =
+      ask_shards({{good.endpoint(), "127.0.0.1:1"}, {refusing.endpoint()}}, 5);
+  REQUIRE(shards.size() == 3);
+  CHECK(shards[0].answered());
+  CHECK(shards[0].mode == "geo");
+  CHECK(shards[0].state == "ready");
+  CHECK(shards[0].waiting == "trainer 0");
+  CHECK(shards[0].snapshots == std::vector<uint64_t>{4, 8});
+  CHECK(shards[0].last_errors == std::vector<std::string>{"trainer 0 sent NaN"});
+  REQUIRE(shards[0].trainers.size() == 1);
+  CHECK(shards[0].trainers[0].cost == 0.75);
+  CHECK(shards[0].trainers[0].staleness_mean == 1.5);
+  REQUIRE(shards[0].slices.size() == 1);
+  CHECK(shards[0].slices[0].version == 9);
+  CHECK_THAT(shards[1].problem, Contains("127.0.0.1:1"));
+  CHECK(shards[2].problem == "not today");
+  CHECK(shards[2].sparse);
+}
+
+TEST_CASE("a shard that says nothing does not hold up the others", "[paddle]") {
+  asio::io_context io(1);
+  const wire::Listener silent(io, "127.0.0.1", 0);  // the kernel accepts, nobody answers
+  const std::vector<ShardStatus> shards =
+      ask_shards({{"127.0.0.1:" + std::to_string(silent.port())}, {}}, 0.2);
+  CHECK(shards[0].problem == "no answer in time");
+}
+
+TEST_CASE("tables of the status", "[paddle]") {
+  std::vector<ShardStatus> shards{shard("a:1"), shard("b:1")};
+  shards[1].trainers[0].state = "lost";
+  shards[1].waiting = "waiting for trainer 1";
+  shards[1].last_errors = {"something"};
+
+  SECTION("tell about shards, trainers, slices and waits") {
+    const std::string look = status_tables(shards, {}, 0);
+    CHECK_THAT(look, Contains("job ctr, sync, epoch 0, 2 of 2 shards answer"));
+    CHECK_THAT(look, Contains("dense 1  b:1       ready  120"));
+    CHECK_THAT(look, Contains("1.0 MiB/s") && Contains("1:01"));
+    CHECK_THAT(look, Contains("joined/lost") && Contains("3/10") && Contains("0+2"));
+    CHECK_THAT(look, Contains("fc.w_0.block0  dense 0  4.0 KiB  120      1"));
+    CHECK_THAT(look, Contains("dense 1: waiting for trainer 1\ndense 1: error: something\n"));
+  }
+  SECTION("rates are those since the last look") {
+    std::vector<ShardStatus> before = shards;
+    before[0].bytes_in -= 4 << 20;
+    CHECK_THAT(status_tables(shards, before, 2), Contains("2.0 MiB/s") && Contains("0 B/s"));
+  }
+  SECTION("of shards that do not answer") {
+    shards[0] = {};
+    shards[0].endpoint = "a:1";
+    shards[0].problem = "cannot connect to a:1: refused";
+    CHECK_THAT(status_tables(shards, {}, 0),
+               Contains("1 of 2 shards answer") &&
+                   Contains("dense 0  a:1       unreachable: cannot connect"));
+  }
+  SECTION("of many slices show the first") {
+    shards[0].slices.assign(100, {"w", 1, 1, ""});
+    CHECK_THAT(status_tables(shards, {}, 0), Contains("… and 61 more; --json has all"));
+  }
+}
+
+TEST_CASE("JSON of the status", "[paddle]") {
+  std::vector<ShardStatus> shards{shard("a:1"), {}};
+  shards[1].problem = "gone";
+  shards[0].last_errors = {"a \"quote\"\n\x01 \xff é"};
+  shards[0].trainers[0].cost = 0.0 / 0.0;
+  const std::string json = status_json(shards);
+  CHECK(json.back() == '\n');
+  CHECK(std::count(json.begin(), json.end(), '\n') == 1);
+  CHECK_THAT(json, Contains(R"("endpoint": "a:1", "sparse": false, "answered": true)"));
+  CHECK_THAT(json, Contains(R"(["a \"quote\"\u000a\u0001 )"
+                            "\xEF\xBF\xBD é\"]"));
+  CHECK_THAT(json, Contains(R"("cost": null)"));
+  CHECK_THAT(json, Contains(R"("answered": false, "problem": "gone")"));
+}
