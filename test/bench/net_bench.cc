@@ -1,11 +1,15 @@
-// net_bench [seconds per row]: what a shard does over loopback, beside raw sockets that move the
-// same bytes with the same options and in the same go. One JSON line per row; scripts/bench net
-// makes a table of them. The shard is the real paddle_pserver, pinned to CPU 1; the client uses
-// the connection and the messages of every trainer and is pinned to CPU 0, as are the raw programs.
+// net_bench [seconds per row [barrier|tensors|small|latency|apply …]]: what a shard does over
+// loopback, beside raw sockets that move the same bytes with the same options and in the same go.
+// One JSON line per row; scripts/bench net makes a table of them. The shard is the real
+// paddle_pserver, pinned to CPU 1; the client uses the connection and the messages of every trainer
+// and is pinned to CPU 0, as are the raw programs.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "bench/apply.h"
@@ -22,11 +26,12 @@ namespace {
 
 using Ask = ShardClient::Ask;
 constexpr size_t ack = 16;  // bytes of a raw program's short message
-constexpr int turns = 5;    // of ours and raw, one after the other
+constexpr int turns = 9;    // of ours and raw, one after the other
 constexpr double mib = 1 << 20;
 
 // Parameters of all rows, in one job.
-constexpr size_t big = 0, big_count = 4, page = 4, page_count = 256, tiny = 260, tiny_count = 256;
+constexpr size_t big = 0, big_count = 4, page = big_count, page_count = 256, tiny = 260,
+                 tiny_count = 256;
 std::vector<int64_t> sizes() {
   std::vector<int64_t> out(big_count, 1 << 20);
   out.insert(out.end(), page_count, 1 << 10);
@@ -78,31 +83,38 @@ void measure(const Shape& s, Pserver& server, ShardClient& client, double secs) 
              {"ours", mine},
              {"raw", theirs},
              {"percent", 100 * mine / theirs},
+             {"best", unit * percentile(ours, 1)},
+             {"raw_best", unit * percentile(limit, 1)},
              {"goal_percent", s.goal_percent},
              {"goal", s.goal},
              {"trainer_cpu_us_per_mib", 1e6 * client_cpu / moved},
              {"pserver_cpu_us_per_mib", 1e6 * server_cpu / moved}});
 }
 
-void throughput(double secs) {
+void measure_all(std::initializer_list<Shape> shapes, double secs) {
   const auto parameters = make_parameters(sizes(), 1);
   Pserver server({.cpu = 1});
   ShardClient client(server.endpoint(), *parameters, false);
+  for (const Shape& s : shapes) measure(s, server, client, secs);
+  client.verify();
+}
+
+void tensors(double secs) {
   constexpr size_t tensor = 4 << 20;
   for (const size_t window : {1, 4})
-    for (const Shape& s : std::initializer_list<Shape>{
-             {"push + sgd, 4 MiB", Ask::push, big, big_count, window, tensor, ack, tensor, 55, 0},
-             {"pull, 4 MiB", Ask::pull, big, big_count, window, ack, tensor, tensor, 60, 0},
-             {"push + pull, 4 MiB", Ask::push_pull, big, big_count, window, tensor, tensor,
-              2 * tensor, 70, 0}})
-      measure(s, server, client, secs);
-  for (const Shape& s : std::initializer_list<Shape>{
-           {"push + sgd, 4 KiB", Ask::push, page, page_count, 64, 4096, ack, 4096, 0, 0.5},
-           {"pull, 4 KiB", Ask::pull, page, page_count, 64, ack, 4096, 4096, 0, 0.5},
-           {"push + sgd, 64 bytes", Ask::push, tiny, tiny_count, 256, 64, ack, 64, 0, 0.6},
-           {"pull, 64 bytes", Ask::pull, tiny, tiny_count, 256, ack, 64, 64, 0, 0.6}})
-    measure(s, server, client, secs);
-  client.verify();
+    measure_all({{"push + sgd, 4 MiB", Ask::push, big, window, window, tensor, ack, tensor, 55, 0},
+                 {"pull, 4 MiB", Ask::pull, big, window, window, ack, tensor, tensor, 60, 0},
+                 {"push + pull, 4 MiB", Ask::push_pull, big, window, window, tensor, tensor,
+                  2 * tensor, 70, 0}},
+                secs);
+}
+
+void small_ones(double secs) {
+  measure_all({{"push + sgd, 4 KiB", Ask::push, page, page_count, 64, 4096, ack, 4096, 0, 0.5},
+               {"pull, 4 KiB", Ask::pull, page, page_count, 64, ack, 4096, 4096, 0, 0.5},
+               {"push + sgd, 64 bytes", Ask::push, tiny, tiny_count, 256, 64, ack, 64, 0, 0.6},
+               {"pull, 64 bytes", Ask::pull, tiny, tiny_count, 256, ack, 64, 64, 0, 0.6}},
+              secs);
 }
 
 void latency(bool spins, double secs) {
@@ -133,16 +145,23 @@ void latency(bool spins, double secs) {
 
 int main(int argc, char** argv) {
   const double secs = argc > 1 ? std::atof(argv[1]) : 2;
+  const std::vector<std::string> parts(argv + std::min(argc, 2), argv + argc);
+  const auto wanted = [&](const char* part) {
+    return parts.empty() || std::find(parts.begin(), parts.end(), part) != parts.end();
+  };
   try {
     std::printf("{\"congestion_control\": \"%s\", \"processors\": %ld}\n",
                 congestion_control().c_str(), ::sysconf(_SC_NPROCESSORS_ONLN));
     std::fflush(stdout);
-    measure_barrier(secs);
+    if (wanted("barrier")) measure_barrier(secs);
     pin(0);
-    throughput(secs);
-    latency(true, secs);
-    latency(false, secs);
-    measure_apply(3 * secs);
+    if (wanted("tensors")) tensors(secs);
+    if (wanted("small")) small_ones(secs);
+    if (wanted("latency")) {
+      latency(true, secs);
+      latency(false, secs);
+    }
+    if (wanted("apply")) measure_apply(3 * secs);
   } catch (const Error& e) {
     std::fprintf(stderr, "net_bench: %s\n", e.what());
     return 1;

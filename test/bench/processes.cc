@@ -2,6 +2,7 @@
 
 #include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,6 +30,11 @@ std::string new_directory() {
   std::string path = std::filesystem::temp_directory_path() / "paddle_bench_XXXXXX";
   require(::mkdtemp(path.data()) != nullptr, Error::Kind::io, "cannot make ", path);
   return path;
+}
+
+// A measurement that is killed leaves nothing running.
+void end_with_parent() {
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() == 1) ::_exit(125);
 }
 
 int end_code(pid_t id) {
@@ -66,6 +72,7 @@ Child::Child(const std::function<std::vector<double>()>& body) {
     ::close(ends[1]);
     return;
   }
+  end_with_parent();
   int code = 1;
   try {
     const std::vector<double> out = body();
@@ -103,6 +110,7 @@ Pserver::Pserver(const PserverOptions& options) : directory_(new_directory()) {
   id_ = ::fork();
   require(id_ >= 0, Error::Kind::io, "cannot start a process");
   if (id_ == 0) {
+    end_with_parent();
     if (options.cpu >= 0) pin(options.cpu);
     if (!std::freopen((directory_ + "/output").c_str(), "w", stderr)) ::_exit(126);
     ::execl(program.c_str(), program.c_str(), "--host=127.0.0.1", "--port=0", "--ports_num=1",

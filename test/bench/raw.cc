@@ -7,7 +7,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -28,27 +30,38 @@ sockaddr_in loopback(uint16_t port) {
   return at;
 }
 
+// As many pieces of memory, of the kind that tensors have.
+std::vector<Tensor> memory(size_t count, size_t size) {
+  std::vector<Tensor> out;
+  for (size_t i = 0; i < count; ++i) {
+    out.emplace_back(DType::u8, Shape{static_cast<int64_t>(size)});
+    std::memset(out.back().raw(), 1, size);
+  }
+  return out;
+}
+char* bytes(const Tensor& t) { return static_cast<char*>(t.raw()); }
+
 bool none_now() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
 
 // All of it, sleeping or spinning as the socket's mode says. False at the end of the connection.
-bool read_all(int socket, char* to, size_t bytes) {
-  while (bytes > 0) {
-    const ssize_t n = ::recv(socket, to, bytes, 0);
+bool read_all(int socket, char* to, size_t size) {
+  while (size > 0) {
+    const ssize_t n = ::recv(socket, to, size, 0);
     if (n < 0 && none_now()) continue;
     if (n <= 0) return false;
     to += n;
-    bytes -= static_cast<size_t>(n);
+    size -= static_cast<size_t>(n);
   }
   return true;
 }
 
-bool write_all(int socket, const char* from, size_t bytes) {
-  while (bytes > 0) {
-    const ssize_t n = ::send(socket, from, bytes, MSG_NOSIGNAL);
+bool write_all(int socket, const char* from, size_t size) {
+  while (size > 0) {
+    const ssize_t n = ::send(socket, from, size, MSG_NOSIGNAL);
     if (n < 0 && none_now()) continue;
     if (n <= 0) return false;
     from += n;
-    bytes -= static_cast<size_t>(n);
+    size -= static_cast<size_t>(n);
   }
   return true;
 }
@@ -59,10 +72,9 @@ std::vector<double> serve(int listener, const RawOptions& o) {
   check(socket >= 0, "accept");
   tune_raw(socket);
   if (o.spins) check(::fcntl(socket, F_SETFL, O_NONBLOCK) == 0, "set up");
-  std::vector<std::vector<char>> in(o.window, std::vector<char>(o.request)),
-      out(o.window, std::vector<char>(o.answer, 1));
+  const auto in = memory(o.window, o.request), out = memory(o.window, o.answer);
   for (size_t k = 0;; k = (k + 1) % o.window)
-    if (!read_all(socket, in[k].data(), o.request) || !write_all(socket, out[k].data(), o.answer))
+    if (!read_all(socket, bytes(in[k]), o.request) || !write_all(socket, bytes(out[k]), o.answer))
       return {};
 }
 
@@ -87,8 +99,8 @@ std::string congestion_control() {
 
 Raw::Raw(const RawOptions& options)
     : options_(options),
-      out_(options.window, std::vector<char>(options.request, 1)),
-      in_(options.window, std::vector<char>(options.answer)) {
+      out_(memory(options.window, options.request)),
+      in_(memory(options.window, options.answer)) {
   const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in at = loopback(0);
   socklen_t size = sizeof at;
@@ -100,7 +112,6 @@ Raw::Raw(const RawOptions& options)
   socket_ = ::socket(AF_INET, SOCK_STREAM, 0);
   check(::connect(socket_, reinterpret_cast<sockaddr*>(&at), size) == 0, "connect");
   tune_raw(socket_);
-  check(::fcntl(socket_, F_SETFL, O_NONBLOCK) == 0, "set up");
 }
 
 Raw::~Raw() { ::close(socket_); }
@@ -110,7 +121,7 @@ void Raw::advance(size_t window) {
     bool moved = false, full = false;
     while (sent_ < begun_ || sent_ - answered_ < window) {
       if (sent_ == begun_) ++begun_;
-      const ssize_t n = ::send(socket_, out_[sent_ % options_.window].data() + out_at_,
+      const ssize_t n = ::send(socket_, bytes(out_[sent_ % options_.window]) + out_at_,
                                options_.request - out_at_, MSG_NOSIGNAL);
       check(n > 0 || none_now(), "write to");
       full = n <= 0;
@@ -122,7 +133,7 @@ void Raw::advance(size_t window) {
       ++sent_;
     }
     while (answered_ < sent_) {
-      const ssize_t n = ::recv(socket_, in_[answered_ % options_.window].data() + in_at_,
+      const ssize_t n = ::recv(socket_, bytes(in_[answered_ % options_.window]) + in_at_,
                                options_.answer - in_at_, 0);
       check(n > 0 || (n < 0 && none_now()), "read from");
       if (n < 0) break;
@@ -142,9 +153,33 @@ void Raw::advance(size_t window) {
 double Raw::rate(double secs) {
   const uint64_t before = answered_;
   const double start = seconds(), end = start + secs;
-  while (seconds() < end) advance(options_.window);
-  while (answered_ < begun_) advance(0);
+  // Where both ways are never full at once, blocking calls are the shortest way.
+  const bool plain = options_.window == 1 || std::min(options_.request, options_.answer) <= 64;
+  check(::fcntl(socket_, F_SETFL, plain ? 0 : O_NONBLOCK) == 0, "set up");
+  while (seconds() < end)
+    if (plain)
+      advance_plain();
+    else
+      advance(options_.window);
+  while (answered_ < begun_)
+    if (plain)
+      read_answer();
+    else
+      advance(0);
   return static_cast<double>(answered_ - before) / (seconds() - start);
+}
+
+void Raw::advance_plain() {
+  while (sent_ - answered_ < options_.window) {
+    check(write_all(socket_, bytes(out_[sent_ % options_.window]), options_.request), "write to");
+    begun_ = ++sent_;
+  }
+  read_answer();
+}
+
+void Raw::read_answer() {
+  check(read_all(socket_, bytes(in_[answered_ % options_.window]), options_.answer), "read from");
+  ++answered_;
 }
 
 // Sleeping means blocking calls here, the quickest way to sleep.
@@ -153,11 +188,10 @@ std::vector<double> Raw::latencies(size_t count) {
   std::vector<double> out;
   while (out.size() < count) {
     const double start = seconds();
-    check(write_all(socket_, out_[0].data(), options_.request), "write to");
-    check(read_all(socket_, in_[0].data(), options_.answer), "read from");
+    check(write_all(socket_, bytes(out_[0]), options_.request), "write to");
+    check(read_all(socket_, bytes(in_[0]), options_.answer), "read from");
     out.push_back(seconds() - start);
   }
-  check(::fcntl(socket_, F_SETFL, O_NONBLOCK) == 0, "set up");
   return out;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bench/processes.h"
+#include "tensor/tensor.h"
 
 namespace paddle::bench {
 
@@ -31,11 +32,13 @@ class Raw {
 
  private:
   void advance(size_t window);  // until something was sent or came in
+  void advance_plain();
+  void read_answer();
 
   RawOptions options_;
   std::unique_ptr<Child> server_;
   int socket_ = -1;
-  std::vector<std::vector<char>> out_, in_;
+  std::vector<Tensor> out_, in_;
   uint64_t begun_ = 0, sent_ = 0, answered_ = 0;  // requests
   size_t out_at_ = 0, in_at_ = 0;                 // bytes of the one at hand
 };

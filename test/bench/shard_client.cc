@@ -51,9 +51,9 @@ std::unique_ptr<Parameters> make_parameters(const std::vector<int64_t>& elements
 ShardClient::ShardClient(const std::string& endpoint, Parameters& parameters, bool spins)
     : spins_(spins) {
   for (const SliceSpec& s : parameters.cut.slices) {
-    const auto n = static_cast<size_t>(s.elements());
-    lines_.push_back(
-        {.gradient = std::vector<float>(n, gradient_value), .values = std::vector<float>(n)});
+    lines_.push_back({.gradient = Tensor(DType::f32, {s.elements()}),
+                      .values = Tensor(DType::f32, {s.elements()})});
+    std::fill_n(lines_.back().gradient.data<float>(), s.elements(), gradient_value);
   }
   tcp::socket socket(io_);
   const wire::Endpoint to = wire::parse_endpoint(endpoint, "the pserver");
@@ -108,9 +108,9 @@ std::span<std::byte> ShardClient::land(wire::Connection&, const msg::Message& he
   const auto* values = head.body_as_Values();
   require(values != nullptr && values->slice() < lines_.size(), Error::Kind::protocol,
           "values that nobody asked for");
-  const auto to = std::as_writable_bytes(std::span(lines_[values->slice()].values));
-  require(to.size() == bulk, Error::Kind::protocol, "values of a wrong size");
-  return to;
+  const Tensor& to = lines_[values->slice()].values;
+  require(to.bytes() == bulk, Error::Kind::protocol, "values of a wrong size");
+  return {static_cast<std::byte*>(to.raw()), to.bytes()};
 }
 
 void ShardClient::handle(wire::Connection&, const msg::Message& head, uint64_t) {
@@ -123,7 +123,7 @@ void ShardClient::handle(wire::Connection&, const msg::Message& head, uint64_t) 
     trouble_ = failure->message()->str();
     return;
   }
-  ++answered_;
+  if (head.id() != 0) ++answered_;
 }
 
 void ShardClient::closed(wire::Connection&, const std::string& why) {
@@ -155,7 +155,8 @@ void ShardClient::ask(Ask what, size_t slice) {
   push.add_end(&here);
   push.add_pull(what == Ask::push_pull);
   push.add_merged(1);
-  connection_->send(2, push.Finish(), std::as_bytes(std::span(line.gradient)));
+  connection_->send(2, push.Finish(),
+                    {static_cast<const std::byte*>(line.gradient.raw()), line.gradient.bytes()});
 }
 
 void ShardClient::wait(size_t most) {
@@ -192,7 +193,7 @@ void ShardClient::verify() {
     const Line& l = lines_[i];
     // A sum of powers of two: exact.
     const double expected = -static_cast<double>(rate_of_sgd * gradient_value) * double(l.steps);
-    for (const float value : l.values)
+    for (const float value : l.values.values<float>())
       require(value == expected, Error::Kind::numeric, "parameter ", i, " holds ", value, " after ",
               l.steps, " steps, expected ", expected);
   }

@@ -46,7 +46,7 @@ class ShardClient : private wire::Handler {
 
  private:
   struct Line {
-    std::vector<float> gradient, values;
+    Tensor gradient, values;
     uint64_t steps = 0;
   };
   std::span<std::byte> land(wire::Connection&, const msg::Message& head, uint64_t bulk) override;

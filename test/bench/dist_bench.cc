@@ -1,0 +1,242 @@
+// dist_bench w1|w4 [seconds per turn]: sync training with 2 trainers and 2 pservers on this
+// machine: real paddle_pserver processes; trainers with the executor and the client of the real
+// trainer, and their data in memory, as the peers have it. w1: steps per second. w4: the dense part
+// of W4, beside the same two processes training on their own at the same time. JSON lines.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/version.h"
+#include "bench/generator.h"
+#include "bench/processes.h"
+#include "bench/report.h"
+#include "exec/executor.h"
+#include "kernels/cpu.h"
+#include "layers/layers.h"
+#include "layers/optimizers.h"
+#include "trainer/ps_client.h"
+
+using namespace paddle;
+using namespace paddle::bench;
+
+namespace {
+
+constexpr int trainers = 2, turns = 3;
+
+struct Workload {
+  Net net;
+  std::string loss;
+  Tensor x, y;
+  int64_t batch = 0;
+  std::vector<std::pair<std::string, Tensor>> values;  // first ones, of parameters
+};
+
+std::unique_ptr<Workload> w1(const Line& line) {
+  auto w = std::make_unique<Workload>();
+  const Builder b(w->net);
+  data(b, "x", {13});
+  data(b, "y", {1});
+  w->loss = mean(b, square_error_cost(b, fc(b, "x", 1), "y"));
+  minimize(b, w->loss, Sgd{.learning_rate = 0.001});
+  w->x = line.x;
+  w->y = line.y;
+  w->batch = 20;
+  w->values = {{"fc_0.w_0", xavier(4, 13, 1)}};
+  return w;
+}
+
+std::unique_ptr<Workload> w4_dense() {
+  constexpr int64_t n = 20000;
+  auto w = std::make_unique<Workload>();
+  const Builder b(w->net);
+  data(b, "x", {273});
+  data(b, "y", {1}, {.dtype = DType::i64});
+  std::string h = "x";
+  for (int k = 0; k < 3; ++k) h = fc(b, h, 400, {.act = "relu"});
+  w->loss = mean(b, cross_entropy(b, fc(b, h, 2, {.act = "softmax"}), "y"));
+  minimize(b, w->loss, Sgd{.learning_rate = 1e-4});
+  w->x = uniform(31, {n, 273}, 0, 1);
+  w->y = integers(32, {n, 1}, 2);
+  w->batch = 1000;
+  w->values = {{"fc_0.w_0", xavier(34, 273, 400)},
+               {"fc_1.w_0", xavier(35, 400, 400)},
+               {"fc_2.w_0", xavier(36, 400, 400)},
+               {"fc_3.w_0", xavier(37, 400, 2)}};
+  return w;
+}
+
+// One trainer: every second batch of the data, through the pservers or, where there are none, on
+// its own.
+class Trainer {
+ public:
+  Trainer(const Workload& w, uint32_t id, const Names& endpoints)
+      : executor_({.threads = 1}), remote_(!endpoints.empty()) {
+    flush_denormals();
+    executor_.run(w.net.startup, scope_);
+    for (const auto& [name, value] : w.values) scope_.var(name).tensor = value.clone();
+    for (int64_t at = id * w.batch; at + w.batch <= w.x.shape()[0]; at += trainers * w.batch) {
+      x_.push_back(w.x.rows(at, at + w.batch));
+      y_.push_back(w.y.rows(at, at + w.batch));
+    }
+    if (remote_) {
+      cut_ = transpile(w.net.main, w.net.startup,
+                       {.trainer_id = id, .trainers = trainers, .endpoints = endpoints});
+      connect(id, endpoints);
+    }
+    const PlanOptions options{.remote = client_.get()};
+    plan_ = std::make_unique<Plan>(remote_ ? cut_.trainer : w.net.main, 0, scope_, Names{"x", "y"},
+                                   Names{w.loss}, executor_.pool(), options);
+  }
+
+  void steps(int64_t count) {
+    for (int64_t i = 0; i < count; ++i, ++step_) {
+      const size_t k = step_ % x_.size();
+      if (remote_) client_->begin_step(step_, {}, {});
+      plan_->feed(0, x_[k]);
+      plan_->feed(1, y_[k]);
+      plan_->run(step_);
+      if (remote_) client_->end_step();
+    }
+  }
+  double loss() { return plan_->fetched(0).as<float>()[0]; }
+  Scope& scope() {  // with the parameters that the next step would use
+    if (remote_) client_->refresh(step_);
+    return scope_;
+  }
+  void leave() {
+    if (!remote_) return;
+    client_->finish(step_);
+    client_->say_bye();
+  }
+
+ private:
+  void connect(uint32_t id, const Names& endpoints) {
+    PsOptions options;
+    for (const std::string& e : endpoints)
+      options.shards.push_back(wire::parse_endpoint(e, "the pserver"));
+    options.hello = {.job = "bench",
+                     .program = "bench",
+                     .process = text("trainer ", id),
+                     .build = version_text(),
+                     .trainer = id,
+                     .trainers = trainers,
+                     .shards = static_cast<uint32_t>(endpoints.size())};
+    client_ = std::make_unique<PsClient>(cut_, scope_, options, [] {});
+    step_ = client_->join(0).step;
+  }
+
+  Executor executor_;
+  bool remote_;
+  Scope scope_;
+  Cut cut_;
+  std::unique_ptr<PsClient> client_;
+  std::unique_ptr<Plan> plan_;
+  std::vector<Tensor> x_, y_;
+  uint64_t step_ = 0;
+};
+
+struct Outcome {
+  double rate = 0;               // steps per second of the slower trainer
+  double trainer_cpu = 0;        // seconds per step of both trainers
+  double pserver_cpu = 0;        // and of both pservers
+  double before = 0, after = 0;  // what `check` says before the first step and after `warm_up`
+};
+
+template <class Check>
+Outcome run(const Workload& w, bool remote, int64_t warm_up, int64_t steps, const Check& check) {
+  std::vector<std::unique_ptr<Pserver>> servers;
+  Names endpoints;
+  for (int i = 0; remote && i < 2; ++i) {
+    servers.push_back(
+        std::make_unique<Pserver>(PserverOptions{.trainers = trainers, .spin_microseconds = -1}));
+    endpoints.push_back(servers.back()->endpoint());
+  }
+  const auto one = [&](uint32_t id) -> std::vector<double> {
+    Trainer t(w, id, endpoints);
+    const double before = check(t);
+    t.steps(warm_up);
+    const double after = check(t), start = seconds(), cpu = cpu_seconds(::getpid());
+    t.steps(steps);
+    const double rate = static_cast<double>(steps) / (seconds() - start);
+    const double used = (cpu_seconds(::getpid()) - cpu) / static_cast<double>(steps);
+    t.leave();
+    return {rate, used, before, after};
+  };
+  Child first([&] { return one(0); }), second([&] { return one(1); });
+  const std::vector<double> a = first.result(), b = second.result();
+  Outcome out{
+      .rate = std::min(a[0], b[0]), .trainer_cpu = a[1] + b[1], .before = a[2], .after = a[3]};
+  for (const auto& s : servers) out.pserver_cpu += s->cpu() / static_cast<double>(steps + warm_up);
+  return out;
+}
+
+void measure_w1(double secs) {
+  constexpr int64_t epoch = 1000;  // steps of each of both trainers
+  const Line line;
+  const auto w = w1(line);
+  const auto error = [&](Trainer& t) {
+    Scope& s = t.scope();
+    return line.error(s.tensor("fc_0.w_0").data<float>(), s.tensor("fc_0.b_0").data<float>()[0]);
+  };
+  int64_t steps = 500;
+  steps = static_cast<int64_t>(secs * run(*w, true, epoch, steps, error).rate);
+  std::vector<double> rates, trainer, pserver;
+  Outcome o;
+  for (int turn = 0; turn < turns; ++turn) {
+    o = run(*w, true, epoch, steps, error);
+    rates.push_back(o.rate);
+    trainer.push_back(1e6 * o.trainer_cpu);
+    pserver.push_back(1e6 * o.pserver_cpu);
+  }
+  std::printf(
+      "{\"workload\": \"W1 2x2\", \"peer\": \"paddle\", \"cfg\": {\"batch\": 20, \"workers\": 2}, "
+      "\"unit\": \"steps/s\", \"median\": %.1f, \"min\": %.1f, \"max\": %.1f, "
+      "\"trainers_cpu_us_per_step\": %.1f, \"pservers_cpu_us_per_step\": %.1f, "
+      "\"mse_init\": %.5f, \"mse_1epoch\": %.5f}\n",
+      median(rates), percentile(rates, 0), percentile(rates, 1), median(trainer), median(pserver),
+      o.before, o.after);
+}
+
+void measure_w4(double secs) {
+  const auto w = w4_dense();
+  const auto none = [](Trainer&) { return 0.0; };
+  const double per_step = static_cast<double>(trainers * w->batch);
+  const auto steps =
+      std::max<int64_t>(5, static_cast<int64_t>(secs * run(*w, false, 5, 10, none).rate));
+  std::vector<double> together, alone;
+  double trainer = 0, pserver = 0;
+  for (int turn = 0; turn < turns; ++turn) {
+    const Outcome o = run(*w, true, 5, steps, none);
+    together.push_back(per_step * o.rate);
+    trainer = o.trainer_cpu;
+    pserver = o.pserver_cpu;
+    alone.push_back(per_step * run(*w, false, 5, steps, none).rate);
+  }
+  print_row("W4 dense part, 2 x 2, sync, batch 1000", "samples/s",
+            {{"ours", median(together)},
+             {"raw", median(alone)},
+             {"percent", 100 * median(together) / median(alone)},
+             {"goal_percent", 75},
+             {"trainers_cpu_us_per_step", 1e6 * trainer},
+             {"pservers_cpu_us_per_step", 1e6 * pserver}});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string which = argc > 1 ? argv[1] : "";
+  const double secs = argc > 2 ? std::atof(argv[2]) : 1;
+  try {
+    if (which == "w1") return measure_w1(secs), 0;
+    if (which == "w4") return measure_w4(secs), 0;
+  } catch (const Error& e) {
+    std::fprintf(stderr, "dist_bench: %s\n", e.what());
+    return 1;
+  }
+  std::fprintf(stderr, "usage: dist_bench w1|w4 [seconds per turn]\n");
+  return 2;
+}
