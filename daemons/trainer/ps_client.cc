@@ -66,7 +66,7 @@ void PsClient::values_came(uint32_t slice, uint64_t version, bool dropped) {
   require(slice < lines_.size() && lines_[slice].awaited, Error::Kind::protocol,
           "it sent values of slice ", slice, " that nobody asked for");
   SliceLine& line = lines_[slice];
-  line.awaited = false;
+  line.awaited = line.unanswered = false;
   line.version = version;
   if (dropped) ++dropped_;
   if (options_.hello.mode == msg::Mode::async) {
@@ -78,9 +78,10 @@ void PsClient::values_came(uint32_t slice, uint64_t version, bool dropped) {
 // ---- a step
 
 void PsClient::begin_step(uint64_t step, const Place& begin, const Place& end) {
-  step_ = step;
+  step_ = next_step_ = step;
   begin_ = begin;
   end_ = end;
+  next_place_ = begin;
   if (options_.hello.mode != msg::Mode::async) return;
   guarded([&] {
     io_.poll();  // whatever has come is used from here on
@@ -95,7 +96,8 @@ void PsClient::begin_step(uint64_t step, const Place& begin, const Place& end) {
 
 void PsClient::send_push(SliceLine& line, uint64_t step, wire::Bytes bulk, wire::Bulk lifetime) {
   ShardLink& link = *links_[line.spec->shard];
-  line.awaited = true;
+  line.awaited = line.unanswered = true;
+  line.sent_step = step;
   if (!link.open()) return;  // found out, and mended, where the answer is awaited
   const msg::Place begin = place_of(begin_), end = place_of(end_);
   msg::PushBuilder push(link.connection().builder());
@@ -105,7 +107,7 @@ void PsClient::send_push(SliceLine& line, uint64_t step, wire::Bytes bulk, wire:
   push.add_begin(&begin);
   push.add_end(&end);
   push.add_pull(true);
-  push.add_based_on(line.based_on);
+  push.add_based_on(std::min(line.based_on, line.version));
   push.add_merged(static_cast<uint32_t>(std::max<uint64_t>(1, line.merged)));
   link.connection().send(0, push.Finish(), bulk, lifetime);
 }
@@ -126,6 +128,8 @@ void PsClient::push(int32_t param, const View& grad, uint64_t step) {
 
 void PsClient::end_step() {
   recoveries_ = 0;
+  next_step_ = step_ + 1;
+  next_place_ = end_;
   for (const auto& link : links_)
     if (link->open()) link->connection().flush();
   if (options_.geo_steps > 0 && (step_ + 1) % options_.geo_steps == 0)

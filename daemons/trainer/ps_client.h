@@ -84,6 +84,8 @@ class PsClient : public Remote, private LinkOwner {
     // async and geo: what is sent, what waits to be sent, what comes in
     std::vector<float> sending, waiting, incoming, old;
     uint64_t merged = 0, last_step = 0, based_on = 0;
+    bool unanswered = false;  // whether `sending` was applied is not known yet
+    uint64_t sent_step = 0;   // of `sending`
   };
   // Thrown where a connection or an epoch broke; caught by recover().
   struct Disrupted {
@@ -109,6 +111,7 @@ class PsClient : public Remote, private LinkOwner {
   void wait_for_greetings(size_t count);
   Rewind join_once(uint64_t first_step);
   void enter(const JoinDecision& decision);
+  bool is_missing(SliceLine& line) const;
   void configure(const JoinDecision& decision);
   void roll_back(const JoinDecision& decision);
   std::string pending_text() const;
@@ -133,6 +136,8 @@ class PsClient : public Remote, private LinkOwner {
   bool lost_id_ = false, joined_once_ = false;
   int recoveries_ = 0;  // since the last whole step
   Place begin_, end_;
+  uint64_t next_step_ = 0;  // what comes after all that was computed, and where its data begins
+  std::optional<Place> next_place_;
   std::string init_;
 };
 

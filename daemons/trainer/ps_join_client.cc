@@ -154,6 +154,18 @@ Rewind PsClient::join_once(uint64_t first_step) {
   }
 }
 
+// Whether the gradient whose answer did not come has to be sent again. The shard may be another
+// process with older values by now.
+bool PsClient::is_missing(SliceLine& line) const {
+  if (!staged() || !line.unanswered) return false;
+  for (const Greeting::Slice& s : links_[line.spec->shard]->greeting()->slices) {
+    if (s.id != line.id) continue;
+    line.version = std::min(line.version, s.version);
+    return s.steps <= line.sent_step;
+  }
+  return false;
+}
+
 // All shards are ready: rounds from d.step on wait for this trainer, and the values of that step
 // come.
 void PsClient::enter(const JoinDecision& d) {
@@ -163,11 +175,16 @@ void PsClient::enter(const JoinDecision& d) {
     link.connection().send(id, msg::CreateJoin(b, epoch_, d.step));
   });
   for (SliceLine& line : lines_) {
+    // A gradient that async or geo made is not made again: what did not arrive is sent again.
+    if (is_missing(line)) {
+      send_push(line, line.sent_step, std::as_bytes(std::span(line.sending)), wire::Bulk::stays);
+      continue;
+    }
     wire::Connection& c = links_[line.spec->shard]->connection();
     const uint64_t version = options_.hello.mode == msg::Mode::sync ? d.step : 0;
     c.send(0, msg::CreatePull(c.builder(), line.id, version, epoch_));
     line.awaited = true;
-    line.merged = 0;
+    line.unanswered = false;
     line.version = 0;
   }
   step_ = d.step;
@@ -197,6 +214,10 @@ void PsClient::recover(const Disrupted& broken) {
           " recoveries in step ", step_, ": ", broken.why);
   log_warn(text(broken.why, "; waiting for it to return"));
   Rewind to = join_once(first_step_);
+  if (staged() && next_place_) {  // nothing is computed again
+    to.step = next_step_;
+    to.place = next_place_;
+  }
   to.why = broken.why;
   log_info(text("all pservers are back: going on with step ", to.step));
   throw to;

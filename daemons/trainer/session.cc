@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/version.h"
+#include "io/program_buffer.h"
 #include "options/cluster.h"
 #include "trainer/cut_options.h"
 #include "trainer/data_source.h"
@@ -38,7 +39,8 @@ PsOptions ps_options(const Options& o, const Cluster& cluster, const Model& mode
   for (const std::string& e : cluster.dense)
     out.shards.push_back(wire::parse_endpoint(e, "the pserver"));
   out.hello = {.job = o.text("job_name"),
-               .program = model.digest,
+               // The startup program holds what the main one only names: the learning rate.
+               .program = model.digest + program_digest(model.net.startup),
                .process = this_process(),
                .build = version_text(),
                .mode = wire_mode(cluster.mode),

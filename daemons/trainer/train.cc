@@ -98,6 +98,7 @@ class TrainLoop {
                              .samples = s_.at.samples + static_cast<uint64_t>(batch_.samples)};
       if (client_) {
         s_.keep_local_state();
+        kept_step_ = s_.at.step;
         client_->begin_step(s_.at.step, place_of(s_.at), place_of(after));
       }
       const Session::Outcome& o = s_.run(plan, data, batch_, s_.at.step);
@@ -121,7 +122,7 @@ class TrainLoop {
 
   // To the step that all pservers can go on with.
   void go_to(const Rewind& to, const Progressed& first) {
-    if (to.step == s_.at.step) s_.restore_local_state();
+    if (to.step == kept_step_) s_.restore_local_state();
     const Place p = to.place.value_or(place_of(first));
     s_.at = {.step = to.step,
              .pass = p.pass,
@@ -276,6 +277,7 @@ class TrainLoop {
   PsClient* client_;  // null where there are no pservers
   uint64_t passes_;
   uint64_t metered_pass_ = ~uint64_t{0}, metered_step_ = 0;
+  uint64_t kept_step_ = ~uint64_t{0};  // before which the local state was kept
   Rate rate_;
   int64_t records_ = -1;
   Batch batch_;

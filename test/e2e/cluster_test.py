@@ -4,7 +4,7 @@ import os
 import re
 import unittest
 
-from cluster import PATIENCE, Cluster, Process, free_ports, same_model, until, write_job
+from cluster import Cluster, Process, free_ports, same_model, write_job
 from support import PADDLE, PSERVER, TRAINER, EndToEnd, main
 
 # Every rule with a falling rate, a regulariser and a clip: the whole of what pservers compute.

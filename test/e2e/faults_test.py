@@ -1,76 +1,12 @@
 """Whatever dies, stops or breaks while a sync job trains: it ends, and its model has the very bits of an undisturbed run."""
-import contextlib
-import os
 import random
 import re
-import shutil
 import signal
-import socket
-import struct
-import subprocess
-import time
-import unittest
 
-from cluster import PATIENCE, Cluster, same_model, until, write_job
+from cluster import until
+from faults import SAMPLES, SEEDS, FaultTest, progress_of
 from proxy import Plan, Proxy
-from support import EndToEnd, main
-
-FULL = os.environ.get("PADDLE_TEST_FULL") == "1"
-SEEDS = range(20) if FULL else range(3)
-RULE = """{"type": "momentum", "learning_rate": 0.02, "l2": 0.001,
-           "schedule": {"type": "exponential_decay", "decay_steps": 100, "decay_rate": 0.9}}"""
-RECORDS, PASSES = 2000, 30
-SAMPLES = RECORDS // 2 * PASSES  # of one of two trainers
-
-
-class FaultTest(EndToEnd):
-    expected = {}  # model of the undisturbed job, by number of trainers
-
-    def cluster(self, name="", servers=2, trainers=2, snapshots=True, server_flags=(), flags=(), **more):
-        job = write_job(self, RULE, records=RECORDS, batch=5)
-        def server(i):
-            keep = [f"--snapshot_dir={self.path(f'{name}snapshots{i}')}", "--snapshot_period=200"] if snapshots else []
-            return ["--exit_when_done", *keep, *(server_flags(i) if callable(server_flags) else server_flags)]
-        return Cluster(self, job, servers, trainers, server_flags=server, name=name,
-                       trainer_flags=[f"--num_passes={PASSES}", "--saving_period=1000", "--min_block_size=64", "--log_period=1", *flags], **more)
-
-    def undisturbed(self, trainers=2):
-        if trainers not in FaultTest.expected:
-            FaultTest.expected[trainers] = self.cluster("calm-", 1, trainers, snapshots=False).run()
-        return FaultTest.expected[trainers]
-
-    def wait_progress(self, cluster, samples, trainer=0):
-        """Until the trainer has done so many samples; it must not have ended before."""
-        process = cluster.trainers[trainer]
-        def look():
-            ended = not process.running()
-            done = progress_of(process)
-            if done >= samples:
-                return True
-            if ended:
-                raise AssertionError(f"{process.name} ended at {done} of {samples} samples\n{cluster.logs()}")
-            return False
-        until(look, lambda: f"{process.name} has done {samples} samples\n{cluster.logs()}")
-
-    def check_bits(self, cluster, trainers=2):
-        expected = self.undisturbed(trainers)
-        try:
-            same_model(self, expected, cluster.finish())
-            for s in cluster.servers:
-                s.wait(0)
-        except AssertionError as e:
-            raise AssertionError(f"{e}\n{cluster.logs()}") from None
-
-
-def progress_of(process):
-    """Samples of all passes that the last line of the log tells."""
-    if not os.path.exists(process.log_path):
-        return 0
-    with open(process.log_path, "rb") as f:
-        size = f.seek(0, os.SEEK_END)
-        f.seek(max(process.mark, size - 4000))
-        found = re.findall(rb"Batch=\d+ samples=(\d+) AvgCost", f.read())
-    return int(found[-1]) if found else 0
+from support import main
 
 
 class Kills(FaultTest):

@@ -4,10 +4,9 @@ import re
 import socket
 import struct
 import subprocess
-import unittest
 
 from cluster import until
-from faults_test import SAMPLES, FaultTest
+from faults import SAMPLES, FaultTest
 from proxy import Plan, Proxy
 from support import main
 

@@ -1,8 +1,7 @@
 """Who does not belong to a job is refused with one sentence that names both sides, and the job goes on."""
 import os
-import re
 
-from cluster import Cluster, Process, free_ports, same_model, write_job
+from cluster import Cluster, Process, write_job
 from support import PADDLE, PSERVER, EndToEnd, main
 
 CONFIG = 2

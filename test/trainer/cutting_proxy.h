@@ -1,6 +1,5 @@
 // A TCP proxy in the test's own process: it cuts connections anywhere in the stream, delays bytes,
-// and sends the bytes of an ended connection once more on a new one. After `faults` faults it only
-// forwards.
+// and sends the bytes of an ended connection once more on a new one.
 #pragma once
 
 #include <atomic>
@@ -17,7 +16,7 @@ namespace paddle {
 
 struct CuttingPlan {
   uint64_t seed = 1;
-  int faults = 0;                              // cuts and delays
+  int cuts = 0, delays = 0;                    // how many; afterwards it only forwards
   uint64_t least = 1, most = 1;                // bytes in one direction before the cut
   std::chrono::milliseconds longest_delay{0};  // of one read in eight
   bool repeats = false;                        // what an ended connection said is said again
@@ -58,7 +57,6 @@ class CuttingProxy {
   static constexpr auto value_of = asio::use_awaitable;
 
   uint64_t draw(uint64_t below) { return random_.bits(drawn_++) % below; }
-  bool takes_fault() { return faulted_ < plan_.faults && ++faulted_ > 0; }
 
   asio::awaitable<void> accept(tcp::acceptor& acceptor, uint16_t target) {
     for (;;) {
@@ -67,7 +65,7 @@ class CuttingProxy {
       co_await acceptor.async_accept(pipe->down, asio::redirect_error(value_of, error));
       if (error) co_return;
       pipe->target = target;
-      if (faulted_ < plan_.faults)
+      if (cuts_ < plan_.cuts)
         pipe->left[draw(2)] = plan_.least + draw(plan_.most - plan_.least + 1);
       const tcp::endpoint to(asio::ip::address_v4::loopback(), target);
       co_await pipe->up.async_connect(to, asio::redirect_error(value_of, error));
@@ -87,13 +85,14 @@ class CuttingProxy {
       size_t n =
           co_await from.async_read_some(asio::buffer(room), asio::redirect_error(value_of, error));
       if (error) break;
-      if (n >= left && takes_fault()) {
+      if (n >= left && cuts_ < plan_.cuts) {
         n = static_cast<size_t>(left);
         cut = true;
         ++cuts_;
       }
       left -= std::min<uint64_t>(left - 1, n);
-      if (plan_.longest_delay.count() > 0 && draw(8) == 0 && takes_fault()) {
+      if (delays_ < plan_.delays && draw(8) == 0) {
+        ++delays_;
         asio::steady_timer timer(io_);
         timer.expires_after(std::chrono::milliseconds(
             draw(static_cast<uint64_t>(plan_.longest_delay.count()) + 1)));
@@ -135,7 +134,7 @@ class CuttingProxy {
   CuttingPlan plan_;
   RandomStream random_;
   uint64_t drawn_ = 0;
-  int faulted_ = 0;
+  int delays_ = 0;
   std::atomic<int> cuts_ = 0, repeats_ = 0;
   asio::io_context io_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_;

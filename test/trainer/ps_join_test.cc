@@ -142,6 +142,19 @@ TEST_CASE("joining again in async mode", "[trainer]") {
     CHECK(d.action == Action::join);
     CHECK(d.step == 31);
   }
+  SECTION("half-async computes a step again that some slices lack") {
+    const JoinQuestion half{.mode = msg::Mode::half_async, .init = "values"};
+    Greeting a = ready({{0, 90, false, 31}, {1, 90, false, 30}});
+    a.has_place = true;
+    a.place_step = 30;
+    a.begin = {.record = 300};
+    a.end = {.record = 310};
+    const auto d = decide({a}, half);
+    CHECK(d.step == 30);
+    CHECK(d.place == Place{.record = 300});
+    a.slices[1].steps = 3;  // from a snapshot
+    CHECK(decide({a}, half).step == 31);
+  }
   SECTION("gives an empty pserver the values of now") {
     const auto d = decide({ready({{0, 90, false, 31}}), empty()}, async);
     CHECK(d.action == Action::configure);

@@ -1,0 +1,135 @@
+"""Async, half-async and geo: they train as well as one process does, within a margin, and exactly once through faults."""
+import os
+import re
+import signal
+
+from cluster import Cluster, write_job
+from proxy import Plan, Proxy
+from support import DATA, EndToEnd, last_number, main
+
+FULL = os.environ.get("PADDLE_TEST_FULL") == "1"
+MARGIN = 0.01 if FULL else 0.02  # of accuracy on test images, below a local run's
+PASSES = 4 if FULL else 1
+MODES = {"async": ["--async"], "half_async": ["--half_async"], "geo": ["--geo_steps=10"]}
+ACCURACY = r"Test samples=\d+ cost=[0-9.e-]+ Eval: accuracy="
+
+
+class Quality(EndToEnd):
+    """recognize_digits_mlp, on the real images where they are, else on drawn ones."""
+
+    local = None
+
+    def flags(self):
+        return [f"--num_passes={PASSES}", "--log_period=0", *([f"--data_dir={DATA}"] if os.path.isdir(DATA) else [])]
+
+    def local_accuracy(self):
+        if Quality.local is None:
+            Quality.local = last_number(self.train("recognize_digits_mlp.json", *self.flags()).stderr, ACCURACY)
+        return Quality.local
+
+    def reaches(self, mode):
+        config = os.path.join(os.environ["PADDLE_TEST_SOURCE"], "configs", "recognize_digits_mlp.json")
+        cluster = Cluster(self, config, 2, 2, server_flags=["--exit_when_done"], trainer_flags=[*self.flags(), *MODES.get(mode, [])],
+                          name=mode + "-").start()
+        for process in cluster.trainers + cluster.servers:
+            process.wait(0, 600)
+        found = last_number(cluster.trainers[0].log(), ACCURACY)
+        self.assertGreater(found, self.local_accuracy() - MARGIN)
+
+    def test_sync(self):
+        self.reaches("sync")
+
+    def test_async(self):
+        self.reaches("async")
+
+    def test_half_async(self):
+        self.reaches("half_async")
+
+    def test_geo(self):
+        self.reaches("geo")
+
+
+class Async(EndToEnd):
+    def cluster(self, mode, name="", passes=20, servers=2, trainers=2, server_flags=(), **more):
+        job = write_job(self, '{"type": "sgd", "learning_rate": 0.05}', records=1000, batch=5, dropout=0.0)
+        return Cluster(self, job, servers, trainers, server_flags=["--exit_when_done", *server_flags], name=name,
+                       trainer_flags=[f"--num_passes={passes}", "--min_block_size=64", "--log_period=1", *MODES[mode]], **more)
+
+    def learned(self, cluster):
+        """The job ends, and every trainer's last pass has a good cost."""
+        cluster.finish()
+        for t in cluster.trainers:
+            self.assertLess(last_number(t.log(), r" Pass=\d+ Batch=\d+ samples=\d+ AvgCost="), 0.3, cluster.logs())
+
+    def test_a_geo_job_of_one_trainer_is_a_local_run(self):
+        job = write_job(self, '{"type": "adam", "learning_rate": 0.01}')
+        flags = ["--num_passes=3", "--log_period=0"]
+        self.train(job, *flags, "--save_dir=local")
+        found = Cluster(self, job, 2, 1, server_flags=["--exit_when_done"], trainer_flags=[*flags, "--geo_steps=7", "--min_block_size=64"],
+                        name="geo-").run()
+        local = self.files(self.path("local", "pass-00002"))
+        self.assertEqual(sorted(local), sorted(found))
+        for name in ("h.w_0", "p.w_0", "p.b_0"):
+            size = 4 * 5
+            a, b = (memoryview(m[name][-size:]).cast("f") for m in (local, found))
+            for x, y in zip(a, b):
+                self.assertAlmostEqual(x, y, delta=1e-4)
+
+    def test_staleness_stays_within_its_bound(self):
+        """Too old gradients are dropped, counted and told; with the bound off nothing is."""
+        for bound in (1, 0):
+            with self.subTest(bound=bound):
+                cluster = self.cluster("async", f"bound{bound}-", servers=1, trainers=3, server_flags=[f"--max_staleness={bound}"])
+                self.learned(cluster.start())
+                told = [t for t in cluster.trainers if re.search(r"[1-9]\d* gradients were too old and not applied", t.log())]
+                (self.assertTrue if bound else self.assertFalse)(told, cluster.logs())
+
+    def test_a_killed_trainer_goes_on(self):
+        for mode in MODES:
+            with self.subTest(mode):
+                cluster = self.cluster(mode, mode + "-").start()
+                cluster.trainers[1].wait_line(r" Pass=4 ")
+                cluster.trainers[1].kill()
+                line = cluster.start_trainer(1).wait_line(r"joined as trainer 1 of 2 at step (\d+)")
+                self.assertGreater(int(line), 300)
+                self.learned(cluster)
+
+    def test_a_killed_pserver_comes_back(self):
+        """With a snapshot it goes on from there; without one it gets a trainer's values. Both are told."""
+        for mode in MODES:
+            for snapshots in (True, False):
+                with self.subTest(mode=mode, snapshots=snapshots):
+                    name = f"{mode}-{snapshots}-"
+                    keep = [f"--snapshot_dir={self.path(name)}", "--snapshot_period=50"] if snapshots else []
+                    cluster = self.cluster(mode, name, server_flags=[], passes=30)
+                    cluster.server_flags = lambda i: ["--exit_when_done", *[k + str(i) if "dir" in k else k for k in keep]]
+                    cluster.start()
+                    cluster.trainers[0].wait_line(r" Pass=5 ")
+                    cluster.servers[1].kill()
+                    cluster.start_server(1)
+                    self.learned(cluster)
+                    if not snapshots:
+                        self.assertTrue(any("came back empty" in t.log() for t in cluster.trainers), cluster.logs())
+
+    def test_through_a_bad_network(self):
+        for mode in MODES:
+            with self.subTest(mode):
+                proxy = Proxy(Plan(3, faults=15, cut_after=(1, 100000), drop_share=0.1))
+                self.addCleanup(proxy.close)
+                self.learned(self.cluster(mode, mode + "-", through=proxy).start())
+                self.assertGreater(proxy.counts["cuts"], 4, proxy.counts)
+
+    def test_unequal_data_and_one_too_slow(self):
+        """Nobody waits for the other: a trainer that stands still does not hold up the rest."""
+        for mode in MODES:
+            with self.subTest(mode):
+                cluster = self.cluster(mode, mode + "-").start()
+                cluster.trainers[1].wait_line(r" Pass=1 ")
+                cluster.trainers[1].signal(signal.SIGSTOP)
+                cluster.trainers[0].wait_line(r" Pass=19 ")
+                cluster.trainers[1].signal(signal.SIGCONT)
+                self.learned(cluster)
+
+
+if __name__ == "__main__":
+    main()
