@@ -96,8 +96,9 @@ void PsClient::configure(const JoinDecision& d) {
       const auto all_slices = b.CreateVector(slices);
       const auto all_variables = b.CreateVector(variables);
       const auto init = b.CreateString(init_);
-      c.send(0, msg::CreateConfigure(b, d.epoch, d.step, d.reset, init, bytes, all_slices,
-                                     all_variables));
+      // A shard without values has nothing more to wait for, and answers this message itself.
+      c.send(values.empty() ? id : 0, msg::CreateConfigure(b, d.epoch, d.step, d.reset, init, bytes,
+                                                           all_slices, all_variables));
       for (size_t i = 0; i < values.size(); ++i) {
         const wire::Bytes all{static_cast<const std::byte*>(values[i].tensor.raw()),
                               values[i].tensor.bytes()};
