@@ -65,6 +65,10 @@ Members::Admission Members::admit(const Applicant& g, Time now) {
     // The same process on another connection keeps what it was given.
     for (id = 0; id < count() && !holds(id, g.incarnation); ++id) {
     }
+    // Those that nobody ever had go first: a holder without a connection may be about to return.
+    if (id == count())
+      for (id = 0; id < count() && members_[id].incarnation != 0; ++id) {
+      }
     if (id == count())
       for (id = 0; id < count(); ++id) {
         const MemberState s = members_[id].state;

@@ -108,6 +108,7 @@ class PsClient : public Remote, private LinkOwner {
 
   void locate();
   void take_id();
+  void ask_for_another_id(const ShardFailure& refusal);
   void wait_for_greetings(size_t count);
   Rewind join_once(uint64_t first_step);
   void enter(const JoinDecision& decision);
@@ -134,7 +135,9 @@ class PsClient : public Remote, private LinkOwner {
   std::unique_ptr<Heartbeat> heartbeat_;
   uint64_t epoch_ = 0, first_step_ = 0, step_ = 0, margin_ = 0, dropped_ = 0;
   bool lost_id_ = false, joined_once_ = false;
-  int recoveries_ = 0;  // since the last whole step
+  bool was_given_id_ = false;  // by the first shard, not by the user
+  int other_ids_ = 0;          // asked for, as somebody else got the one that was given
+  int recoveries_ = 0;         // since the last whole step
   Place begin_, end_;
   uint64_t next_step_ = 0;  // what comes after all that was computed, and where its data begins
   std::optional<Place> next_place_;

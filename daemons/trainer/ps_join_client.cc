@@ -11,6 +11,7 @@ namespace paddle {
 namespace {
 
 constexpr int max_recoveries = 100;  // without a step between them
+constexpr int max_other_ids = 10;    // that a trainer without --trainer_id asks for
 
 }  // namespace
 
@@ -21,6 +22,7 @@ void PsClient::check_links() {
     if (const auto& f = link->failure()) {
       switch (f->code) {
         case msg::FailureCode::refused:
+          ask_for_another_id(*f);
           throw Error(Error::Kind::config, who, " refused: ", f->message);
         case msg::FailureCode::job_failed:
           throw Error(Error::Kind::peer, "the job ended: ", f->message);
@@ -102,6 +104,16 @@ Rewind PsClient::join(uint64_t first_step) {
 }
 
 // The first shard assigns an id to a trainer that was started without one; the others hear that id.
+// An id that was given out holds once the trainer has joined: until then the shard may have
+// forgotten it, between two connections, and given it to another.
+void PsClient::ask_for_another_id(const ShardFailure& refusal) {
+  const bool has_own = was_given_id_ && !options_.hello.takes_id && !joined_once_;
+  if (!has_own || ++other_ids_ > max_other_ids) return;
+  options_.hello.takes_id = true;
+  heartbeat_.reset();
+  throw Disrupted{refusal.message};
+}
+
 void PsClient::take_id() {
   const auto others = std::span(links_).subspan(1);
   for (const auto& link : others) link->hang_up();
@@ -109,6 +121,7 @@ void PsClient::take_id() {
   wait_for_greetings(1);
   options_.hello.trainer = links_[0]->greeting()->trainer;
   options_.hello.takes_id = false;
+  was_given_id_ = true;
 }
 
 Rewind PsClient::join_once(uint64_t first_step) {

@@ -75,6 +75,11 @@ TEST_CASE("members: ids", "[pserver]") {
     CHECK(none.verdict == Verdict::refused);
     CHECK_THAT(none.why, Contains("all 2 trainer ids are taken"));
   }
+  SECTION("one whose holder is between two connections is given last") {
+    m.closed(0, 100, room.now);
+    CHECK(room.greet(0, 200, true).trainer == 1);
+    CHECK(room.greet(0, 300, true).trainer == 0);
+  }
 }
 
 TEST_CASE("members: wait", "[pserver]") {
