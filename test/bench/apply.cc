@@ -1,5 +1,6 @@
 #include "bench/apply.h"
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <string>
@@ -46,17 +47,22 @@ BENCH_CLONES void plain_adam(float* __restrict p, float* __restrict a, float* __
 
 class Plain {
  public:
-  explicit Plain(const std::string& rule)
-      : rule_(rule), p_(elements, 1), g_(elements, 0.01f), a_(elements, 0.1f), b_(elements, 0.1f) {}
+  explicit Plain(const std::string& rule) : rule_(rule) {
+    std::fill_n(p_, elements, 1.0f);
+    std::fill_n(g_, elements, 0.01f);
+    std::fill_n(a_, elements, 0.1f);
+    std::fill_n(b_, elements, 0.1f);
+  }
   void step() {
-    if (rule_ == "sgd") plain_sgd(p_.data(), g_.data(), 0.01f, elements);
-    if (rule_ == "adagrad") plain_adagrad(p_.data(), a_.data(), g_.data(), 0.01f, elements);
-    if (rule_ == "adam") plain_adam(p_.data(), a_.data(), b_.data(), g_.data(), 0.01f, elements);
+    if (rule_ == "sgd") plain_sgd(p_, g_, 0.01f, elements);
+    if (rule_ == "adagrad") plain_adagrad(p_, a_, g_, 0.01f, elements);
+    if (rule_ == "adam") plain_adam(p_, a_, b_, g_, 0.01f, elements);
   }
 
  private:
   std::string rule_;
-  std::vector<float> p_, g_, a_, b_;
+  Tensor memory_{DType::f32, {4, elements}};  // of the same kind as a shard's
+  float *p_ = memory_.data<float>(), *g_ = p_ + elements, *a_ = g_ + elements, *b_ = a_ + elements;
 };
 
 // A slice in its store, as a shard has it.

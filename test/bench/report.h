@@ -20,9 +20,10 @@ inline double percentile(std::vector<double> values, double part) {
   return values[static_cast<size_t>(part * static_cast<double>(values.size() - 1))];
 }
 
-// {"row": "…", "name": number, …}
-inline void print_row(const std::string& row, const std::string& unit,
-                      const std::vector<std::pair<const char*, double>>& numbers) {
+using Numbers = std::vector<std::pair<const char*, double>>;
+
+// {"row": "…", "unit": "…", "name": number, …}
+inline void print_row(const std::string& row, const std::string& unit, const Numbers& numbers) {
   std::printf("{\"row\": \"%s\", \"unit\": \"%s\"", row.c_str(), unit.c_str());
   for (const auto& [name, value] : numbers) std::printf(", \"%s\": %.4g", name, value);
   std::printf("}\n");
