@@ -226,6 +226,7 @@ void PsClient::finish(uint64_t step) {
       auto& b = link.connection().builder();
       link.connection().send(id, msg::CreateComplete(b, msg::Phase::finished));
     });
+    finished_ = true;
   });
 }
 

@@ -113,6 +113,8 @@ class PsClient : public Remote, private LinkOwner {
   Rewind join_once(uint64_t first_step);
   void enter(const JoinDecision& decision);
   bool is_missing(SliceLine& line) const;
+  void pull_line(SliceLine& line, uint64_t version);
+  void collect_geo();
   void configure(const JoinDecision& decision);
   void roll_back(const JoinDecision& decision);
   std::string pending_text() const;
@@ -134,7 +136,7 @@ class PsClient : public Remote, private LinkOwner {
   std::vector<std::vector<size_t>> param_lines_;  // lines of each parameter
   std::unique_ptr<Heartbeat> heartbeat_;
   uint64_t epoch_ = 0, first_step_ = 0, step_ = 0, margin_ = 0, dropped_ = 0;
-  bool lost_id_ = false, joined_once_ = false;
+  bool lost_id_ = false, joined_once_ = false, finished_ = false;
   bool was_given_id_ = false;  // by the first shard, not by the user
   int other_ids_ = 0;          // asked for, as somebody else got the one that was given
   int recoveries_ = 0;         // since the last whole step

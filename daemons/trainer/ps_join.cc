@@ -42,6 +42,14 @@ std::optional<Place> place_before(const std::vector<Greeting>& shards, uint64_t 
   return {};
 }
 
+// Behind the newest step that this trainer pushed.
+std::optional<Place> last_place(const std::vector<Greeting>& shards) {
+  const Greeting* newest = nullptr;
+  for (const Greeting& g : shards)
+    if (g.has_place && (!newest || g.place_step > newest->place_step)) newest = &g;
+  return newest ? std::optional(newest->end) : std::nullopt;
+}
+
 // Back to the newest common snapshot, or else to the first values.
 JoinDecision go_back(const std::vector<Greeting>& shards, uint64_t epoch, uint64_t first_step,
                      const std::string& why) {
@@ -98,8 +106,7 @@ JoinDecision join_sync(const std::vector<Greeting>& shards, uint64_t epoch,
   if (lost || question.margin > 0) {
     d.step = newest + question.margin;
     d.place = place_before(shards, d.step);
-    for (const Greeting& g : shards)
-      if (!d.place && g.has_place) d.place = g.end;
+    if (!d.place) d.place = last_place(shards);
     return d;
   }
   // What this trainer has contributed to counts as closed: only others are missing there.
@@ -111,6 +118,7 @@ JoinDecision join_sync(const std::vector<Greeting>& shards, uint64_t epoch,
                             " and others at step ", next));
   d.step = next;
   d.place = place_before(shards, next);
+  if (!d.place) d.place = last_place(shards);  // rounds went on after this trainer had finished
   return d;
 }
 

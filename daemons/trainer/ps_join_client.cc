@@ -179,10 +179,19 @@ bool PsClient::is_missing(SliceLine& line) const {
   return false;
 }
 
+void PsClient::pull_line(SliceLine& line, uint64_t version) {
+  ShardLink& link = *links_[line.spec->shard];
+  if (!link.open()) throw Disrupted{link.trouble()};
+  wire::Connection& c = link.connection();
+  c.send(0, msg::CreatePull(c.builder(), line.id, version, epoch_));
+  line.awaited = true;
+}
+
 // All shards are ready: rounds from d.step on wait for this trainer, and the values of that step
 // come.
 void PsClient::enter(const JoinDecision& d) {
   epoch_ = d.epoch;
+  finished_ = false;
   request({}, "to let this trainer join", [&](ShardLink& link, uint64_t id) {
     auto& b = link.connection().builder();
     link.connection().send(id, msg::CreateJoin(b, epoch_, d.step));
@@ -193,10 +202,7 @@ void PsClient::enter(const JoinDecision& d) {
       send_push(line, line.sent_step, std::as_bytes(std::span(line.sending)), wire::Bulk::stays);
       continue;
     }
-    wire::Connection& c = links_[line.spec->shard]->connection();
-    const uint64_t version = options_.hello.mode == msg::Mode::sync ? d.step : 0;
-    c.send(0, msg::CreatePull(c.builder(), line.id, version, epoch_));
-    line.awaited = true;
+    pull_line(line, options_.hello.mode == msg::Mode::sync ? d.step : 0);
     line.unanswered = false;
     line.version = 0;
   }

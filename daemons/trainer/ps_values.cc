@@ -115,6 +115,7 @@ void PsClient::configure(const JoinDecision& d) {
 }
 
 void PsClient::collect() {
+  if (options_.geo_steps > 0) return collect_geo();
   guarded([&] {
     for (size_t shard = 0; shard < links_.size(); ++shard)
       for (const Origin& o : origins(cut_, shard, scope_))
@@ -132,6 +133,21 @@ void PsClient::collect() {
               },
               [&] { return link.acked(id); });
         }
+  });
+}
+
+// Geo: the optimizer's state is here, and so are the values that training goes on with. Those of
+// the shards are the result once this trainer has finished.
+void PsClient::collect_geo() {
+  if (!finished_) return;
+  guarded([&] {
+    for (SliceLine& line : lines_) pull_line(line, 0);
+    wait([&] { return pending_text(); },
+         [&] {
+           return std::none_of(lines_.begin(), lines_.end(), [](auto& l) { return l.awaited; });
+         });
+    for (const SliceLine& line : lines_)
+      std::memcpy(line.value, line.incoming.data(), static_cast<size_t>(line.spec->bytes()));
   });
 }
 

@@ -132,13 +132,13 @@ class TrainLoop {
     if (costs_.size() > p.pass - first.pass) costs_.resize(p.pass - first.pass);
   }
 
-  // The end of a job with pservers: the first trainer stays until all have finished, so that what
-  // it saves is what all of them made.
+  // The end of a job with pservers: all stay until all have finished. A pserver that fails may send
+  // everybody back, and what the first trainer saves is what all of them made.
   void leave() {
     client_->finish(s_.at.step);
     tell("finished");
+    client_->wait_for_others();
     if (s_.is_first()) {
-      client_->wait_for_others();
       client_->collect();
       log_test();
       save(pass_name(passes_ - 1));

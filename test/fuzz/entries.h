@@ -15,5 +15,7 @@ bool job_file(std::string_view input);  // in job_entry.cc, as it needs the trai
 // In message_entry.cc, as it needs the pserver. The input is a head, sent to a shard that has a job
 // by a trainer of that job.
 bool message(std::string_view input);
+// Ends that shard and its thread.
+void end_messages();
 
 }  // namespace paddle::fuzz

@@ -44,9 +44,10 @@ std::string status_ask() {
   return finished(b, ~uint64_t{0}, msg::Body::StatusAsk, msg::CreateStatusAsk(b).Union());
 }
 
+std::optional<RunningShard> running;
+
 // A shard that has a job; made anew where an input has ended or changed it.
 std::optional<RunningShard>& shard() {
-  static std::optional<RunningShard> running;
   const auto serves = [&] {
     Client c(running->port());
     const Answer w = c.greet({.trainer = 0, .trainers = 1, .incarnation = 5});
@@ -54,6 +55,7 @@ std::optional<RunningShard>& shard() {
            c.join(w.versions[0]).type == msg::Body::Ack;
   };
   if (running && serves()) return running;
+  running.reset();  // before the log starts anew: its thread logs
   start_log({.to_stderr = false, .min_level = 4});
   running.emplace();
   Client c(running->port());
@@ -85,9 +87,11 @@ bool answers_or_ends(tcp::socket& s, asio::io_context& io) {
 
 }  // namespace
 
+void end_messages() { running.reset(); }
+
 bool message(std::string_view input) {
   if (input.size() > 1 << 20) return false;
-  std::vector<uint64_t> aligned((input.size() + 7) / 8 + 1);
+  std::vector<uint64_t> aligned((input.size() + 7) / 8 + wire::header_bytes / 8);
   input.copy(reinterpret_cast<char*>(aligned.data()), input.size());
   bool whole = false;
   try {

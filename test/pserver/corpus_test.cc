@@ -22,4 +22,5 @@ TEST_CASE("messages and damaged forms of them do no harm", "[pserver][fuzz]") {
       if (i % 8 == 0) CHECK_NOTHROW(fuzz::message(bytes.substr(0, i)));
     }
   }
+  fuzz::end_messages();
 }

@@ -69,8 +69,8 @@ Cut cut_of(const Trained& t, size_t shards, uint32_t trainers, bool sync = true)
 Place place_of(uint64_t step) { return {.record = step}; }
 
 // Runs `body` until it has ended without a Rewind, which leads back to `step`.
-template <class Body>
-void persist(uint64_t& step, std::string& problem, const Body& body) {
+template <class Body, class Then>
+void persist(uint64_t& step, std::string& problem, const Body& body, const Then& rewound) {
   for (;;) {
     try {
       return body();
@@ -78,6 +78,7 @@ void persist(uint64_t& step, std::string& problem, const Body& body) {
       if (back.place && back.place->record != back.step)
         problem = text("step ", back.step, " shall begin at record ", back.place->record);
       step = back.step;
+      rewound();
     }
   }
 }
@@ -177,7 +178,7 @@ void train(const Trained& t, const Cut& cut, const PsOptions& options, uint64_t 
     Plan plan(cut.trainer, 0, scope, feed_names(), {t.loss}, executor.pool(), {.remote = &client});
     result.digests.resize(steps);
     uint64_t step = client.join(0).step;
-    persist(step, result.problem, [&] {
+    const auto body = [&] {
       while (step < steps) {
         client.begin_step(step, place_of(step), place_of(step + 1));
         run_plan(plan, batch_of(client.trainer(), step), step);
@@ -186,8 +187,12 @@ void train(const Trained& t, const Cut& cut, const PsOptions& options, uint64_t 
         result.digests[step++] = digest(cut, scope);
       }
       client.finish(step);
-      if (client.trainer() == 0) client.wait_for_others();
-    });
+      client.wait_for_others();
+    };
+    const auto rewound = [&] {  // the values of `step` are there
+      if (step > 0) result.digests[step - 1] = digest(cut, scope);
+    };
+    persist(step, result.problem, body, rewound);
     client.say_bye();
   } catch (const Error& e) {
     result.problem = e.what();
@@ -315,7 +320,7 @@ void sum(const Cut& cut, const Trained& t, const PsOptions& options, uint64_t st
       scope.var(p.grad).tensor = Tensor(DType::f32, scope.tensor(p.param).shape());
     PsClient client(cut, scope, options, zeros);
     uint64_t step = client.join(0).step;
-    persist(step, result.problem, [&] {
+    const auto body = [&] {
       while (step < steps) {
         client.begin_step(step, place_of(step), place_of(step + 1));
         push_numbers(cut, client, scope, step);
@@ -323,13 +328,14 @@ void sum(const Cut& cut, const Trained& t, const PsOptions& options, uint64_t st
         ++step;
       }
       client.finish(step);
-      if (client.trainer() > 0) return;
       client.wait_for_others();
+      if (client.trainer() > 0) return;
       client.collect();
       result.values.clear();
       for (const ParamGrad& p : cut.params)
         result.values.push_back(values_of(scope.tensor(p.param)));
-    });
+    };
+    persist(step, result.problem, body, [] {});
     client.say_bye();
   } catch (const Error& e) {
     result.problem = e.what();

@@ -88,6 +88,15 @@ TEST_CASE("joining again in sync mode", "[trainer]") {
     a.place_step = 5;
     CHECK(decide({a}, in_sync).place == Place{.record = 40});
   }
+  SECTION("one that had finished stays at the end of its data") {
+    Greeting a = ready({{0, 50, false}}), b = ready({{1, 51, false}});
+    a.has_place = b.has_place = true;
+    a.place_step = b.place_step = 29;
+    a.end = b.end = {.pass = 3};
+    const auto d = decide({a, b}, in_sync);
+    CHECK(d.action == Action::join);
+    CHECK(d.place == Place{.pass = 3});
+  }
   SECTION("goes back where a pserver is behind: to the newest common snapshot") {
     const auto d =
         decide({ready({{0, 9, false}}, {0, 4, 8}), ready({{1, 4, false}}, {0, 4})}, in_sync);
