@@ -13,6 +13,8 @@ std::span<std::byte> Peer::land(wire::Connection&, const msg::Message& head, uin
   return shard.land(*this, head, bulk);
 }
 
+void Peer::landed(wire::Connection&, std::span<std::byte> part) { shard.landed(*this, part); }
+
 void Peer::handle(wire::Connection&, const msg::Message& head, uint64_t bulk) {
   shard.handle(*this, head, bulk);
 }

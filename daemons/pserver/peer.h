@@ -9,12 +9,14 @@
 namespace paddle {
 
 class Shard;
+class Slice;
 
 class Peer final : public wire::Handler {
  public:
   Peer(Shard& shard, tcp::socket socket);
 
   std::span<std::byte> land(wire::Connection&, const msg::Message& head, uint64_t bulk) override;
+  void landed(wire::Connection&, std::span<std::byte> part) override;
   void handle(wire::Connection&, const msg::Message& head, uint64_t bulk) override;
   void arrived(wire::Connection&) override;
   void closed(wire::Connection&, const std::string& why) override;
@@ -29,8 +31,13 @@ class Peer final : public wire::Handler {
   uint32_t trainer = 0;
   uint64_t incarnation = 0;
   std::string process, program;
-  bool touched = false;          // in the shard's list of those to flush
-  bool landed = false;           // the bulk of the message at hand lies where it belongs
+  bool touched = false;   // in the shard's list of those to flush
+  bool in_place = false;  // the bulk of the message at hand lies where it belongs
+  struct {                // a gradient on its way into the inbox of a slice
+    const Slice* slice = nullptr;
+    size_t come = 0, seen = 0;  // bytes that are there, and that were looked at
+    bool finite = true;         // so far
+  } landing;
   bool values_unwanted = false;  // its configuration was refused: the rest of it is ignored
   uint64_t sent_before = 0;      // bytes out at the last look, for peers that do not read
   wire::Clock::time_point progress{};

@@ -131,7 +131,8 @@ void Shard::end_loop() {
 // Bulk for which there is no place is let through unread, and handle() answers why; nothing is
 // read for strangers.
 std::span<std::byte> Shard::land(Peer& peer, const msg::Message& head, uint64_t bulk) {
-  peer.landed = false;
+  peer.in_place = false;
+  peer.landing = {};
   require(peer.is_trainer() && (head.body_as_Push() || head.body_as_SetValue()),
           Error::Kind::protocol, "a message of type ", msg::EnumNameBody(head.body_type()),
           " with ", bulk, " bytes of bulk");
@@ -139,13 +140,25 @@ std::span<std::byte> Shard::land(Peer& peer, const msg::Message& head, uint64_t 
   if (const auto* set = head.body_as_SetValue()) return land_value(peer, *set, bulk);
   const Verdict v = check_push(peer, *head.body_as_Push(), bulk);
   if (v.kind != Verdict::Kind::take && v.kind != Verdict::Kind::drop) return {};
-  peer.landed = true;
+  peer.in_place = true;
+  peer.landing.slice = v.slice;
   return v.slice->inbox(peer.trainer);
+}
+
+// Looks for NaN and Inf while the numbers are in the cache.
+void Shard::landed(Peer& peer, std::span<const std::byte> part) {
+  auto& l = peer.landing;
+  if (l.slice == nullptr) return;
+  l.come += part.size();
+  const size_t whole = l.come == l.slice->bytes() ? l.come : l.come / 8 * 8;  // elements
+  l.finite = l.finite && l.slice->finite(peer.trainer, l.seen, whole - l.seen);
+  l.seen = whole;
 }
 
 void Shard::handle(Peer& peer, const msg::Message& head, uint64_t bulk) {
   dispatch(peer, head, bulk);
-  peer.landed = false;
+  peer.in_place = false;
+  peer.landing = {};
   if (settle_until_ != Time{} && even()) asio::post(io_, [this] { finish_stop(); });
 }
 

@@ -116,6 +116,7 @@ class Shard {
 
   // what peers say
   std::span<std::byte> land(Peer& peer, const msg::Message& head, uint64_t bulk);
+  void landed(Peer& peer, std::span<const std::byte> part);
   void handle(Peer& peer, const msg::Message& head, uint64_t bulk);
   void dispatch(Peer& peer, const msg::Message& head, uint64_t bulk);
 

@@ -81,13 +81,13 @@ void Shard::configure(Peer& peer, uint64_t id, const msg::Configure& c) {
 }
 
 std::span<std::byte> Shard::land_value(Peer& peer, const msg::SetValue& set, uint64_t bulk) {
-  peer.landed = false;
+  peer.in_place = false;
   if (state_ != msg::ShardState::configuring || configurer_ != &peer || set.epoch() != epoch_)
     return {};
   if (set.index() >= store_->variables().size()) return {};
   const Tensor& t = store_->value(set.index());
   if (set.offset() > t.bytes() || bulk > t.bytes() - set.offset()) return {};
-  peer.landed = true;
+  peer.in_place = true;
   return {static_cast<std::byte*>(t.raw()) + set.offset(), static_cast<size_t>(bulk)};
 }
 
@@ -101,7 +101,7 @@ void Shard::set_value(Peer& peer, uint64_t id, const msg::SetValue& set, uint64_
     return no(Code::stale_epoch, text("these values are not awaited: ",
                                       configured_by_.empty() ? "nobody" : configured_by_,
                                       " configures this shard: greet again"));
-  if (bulk > 0 && !peer.landed) {
+  if (bulk > 0 && !peer.in_place) {
     const bool known = set.index() < store_->variables().size();
     const std::string where =
         known ? text("'", store_->variables()[set.index()].name, "', which has ",
@@ -152,7 +152,7 @@ void Shard::drop_store(const std::string& why) {
   std::vector<Peer*> busy;
   for (Peer& p : peers_)
     if (p.connection->open() && p.is_trainer() &&
-        (p.connection->queued() > 0 || (p.landed && p.connection->within_frame())))
+        (p.connection->queued() > 0 || (p.in_place && p.connection->within_frame())))
       busy.push_back(&p);
   for (Peer* p : busy) p->connection->close(why);
   rounds_.clear();

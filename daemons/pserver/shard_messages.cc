@@ -59,7 +59,7 @@ void Shard::push(Peer& peer, uint64_t id, const msg::Push& p, uint64_t bulk) {
   using Kind = Verdict::Kind;
   if (!members_->failure().empty()) return fail(peer, id, Code::job_failed, members_->failure());
   const Verdict v = check_push(peer, p, bulk);
-  const bool landed = std::exchange(peer.landed, false);
+  const bool landed = std::exchange(peer.in_place, false);
   if (v.kind == Kind::fail) {
     if (v.code == Code::protocol) note_error(v.why);
     return fail(peer, id, v.code, v.why);
@@ -87,7 +87,8 @@ void Shard::push(Peer& peer, uint64_t id, const msg::Push& p, uint64_t bulk) {
 }
 
 bool Shard::refuse_not_finite(Peer& peer, uint64_t id, const msg::Push& p, const Slice& slice) {
-  if (slice.finite(peer.trainer)) return false;
+  const bool seen = peer.landing.slice == &slice && peer.landing.seen == slice.bytes();
+  if (seen ? peer.landing.finite : slice.finite(peer.trainer)) return false;
   ++staleness_[peer.trainer].not_finite;
   const std::string why =
       text(peer.name(), ": its gradient for '", slice.info().name, "', step ", p.step(),

@@ -23,10 +23,12 @@ Slice::Slice(SliceInfo info, const Program& program, Scope& scope, ThreadPool& p
   grads_.reserve(options.trainers);
 }
 
-bool Slice::finite(uint32_t trainer) const {
+bool Slice::finite(uint32_t trainer, size_t first, size_t count) const {
   const Tensor& t = inboxes_[trainer];
   return with_float(t.dtype(), [&](auto z) {
-    return optim::all_finite<decltype(z)>(t.data<decltype(z)>(), t.numel());
+    using T = decltype(z);
+    return optim::all_finite<T>(t.data<T>() + first / sizeof(T),
+                                static_cast<int64_t>(count / sizeof(T)));
   });
 }
 

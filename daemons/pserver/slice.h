@@ -47,7 +47,9 @@ class Slice {
 
   // Where the gradient of a trainer lands.
   std::span<std::byte> inbox(uint32_t trainer) const { return bytes_of(inboxes_[trainer]); }
-  bool finite(uint32_t trainer) const;
+  // Whether these bytes of it, whole elements, are free of NaN and Inf.
+  bool finite(uint32_t trainer, size_t first, size_t bytes) const;
+  bool finite(uint32_t trainer) const { return finite(trainer, 0, bytes()); }
 
   // Sync: the gradient of a trainer for the open round is in its inbox.
   void contribute(uint32_t trainer);

@@ -11,6 +11,7 @@ namespace paddle::wire {
 namespace {
 
 constexpr size_t read_size = 256u << 10;
+constexpr size_t bulk_part = 512u << 10;   // read in one go, so that it is seen while in the cache
 constexpr size_t small_bulk = 4u << 10;    // up to here bulk is copied behind its head
 constexpr size_t flush_above = 32u << 10;  // gathered bytes that leave without flush()
 constexpr size_t max_kept = 256u << 20;    // copies for a peer that does not read
@@ -69,9 +70,12 @@ void Connection::read_some() {
     assert(!direct || read_begin_ == read_end_);
     if (read_begin_ == read_end_) read_begin_ = read_end_ = 0;
     std::byte* bulk_at = direct ? landing_.data() + (landing_.size() - bulk_left_) : nullptr;
+    const bool more = direct && bulk_left_ > bulk_part;
     const std::array<asio::mutable_buffer, 2> parts = {
-        asio::mutable_buffer(bulk_at, direct ? bulk_left_ : 0),
-        asio::mutable_buffer(room + read_end_, read_size - read_end_)};
+        asio::mutable_buffer(bulk_at, !direct ? 0
+                                      : more  ? bulk_part
+                                              : bulk_left_),
+        asio::mutable_buffer(room + read_end_, more ? 0 : read_size - read_end_)};
     boost::system::error_code error;
     const size_t wanted = parts[0].size() + parts[1].size();
     size_t got = socket_.read_some(parts, error);
@@ -84,17 +88,18 @@ void Connection::read_some() {
     bytes_in_ += got;
     last_heard_ = Clock::now();
     const size_t in_bulk = direct ? std::min<size_t>(got, bulk_left_) : 0;
-    bulk_left_ -= in_bulk;
     read_end_ += got - in_bulk;
-    parse();
+    parse(in_bulk);
     if (got < wanted && !(direct && got == in_bulk && in_bulk > 0 && bulk_left_ > 0)) break;
   }
   if (open_) handler_.arrived(*this);
   await_read();
 }
 
-void Connection::parse() {
+// `in_bulk` bytes are in their place already, the rest is in the buffer.
+void Connection::parse(size_t in_bulk) {
   try {
+    if (in_bulk > 0) take_bulk(in_bulk);
     while (open_ && parse_step()) {
     }
   } catch (const Error& e) {
@@ -139,7 +144,7 @@ bool Connection::parse_step() {
   if (!discards_ && take > 0)
     std::memcpy(landing_.data() + (landing_.size() - bulk_left_), room + read_begin_, take);
   read_begin_ += take;
-  bulk_left_ -= take;
+  take_bulk(take);
   if (bulk_left_ > 0) return false;
   finish_frame();
   return true;
@@ -153,6 +158,12 @@ void Connection::begin_bulk() {
   assert(landing_.empty() || landing_.size() == bulk_left_);
   discards_ = landing_.empty();
   state_ = State::bulk;
+}
+
+void Connection::take_bulk(size_t bytes) {
+  const size_t at = landing_.size() - (discards_ ? 0 : bulk_left_);
+  bulk_left_ -= bytes;
+  if (!discards_ && bytes > 0) handler_.landed(*this, landing_.subspan(at, bytes));
 }
 
 void Connection::finish_frame() {

@@ -31,6 +31,12 @@ class Handler {
   // The head of a frame with `bulk` > 0 bytes behind it: where these shall land, exactly as many.
   // An empty span lets them pass unread.
   virtual std::span<std::byte> land(Connection& from, const msg::Message& head, uint64_t bulk) = 0;
+  // A part of the bulk lies where land() said, behind those before it, and is still in the cache:
+  // the cheapest moment to look at it.
+  virtual void landed(Connection& from, std::span<std::byte> part) {
+    static_cast<void>(from);
+    static_cast<void>(part);
+  }
   // A whole frame; the bulk is where land() said. `head` is gone when this returns.
   virtual void handle(Connection& from, const msg::Message& head, uint64_t bulk) = 0;
   // Everything that has arrived so far was handled: a good time to flush().
@@ -92,9 +98,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void await_read();
   void await_write();
   void read_some();
-  void parse();
+  void parse(size_t in_bulk);
   bool parse_step();
   void begin_bulk();
+  void take_bulk(size_t bytes);
   void finish_frame();
   void write_some();
   void drop_sent(size_t bytes);
