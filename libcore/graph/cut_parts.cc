@@ -61,7 +61,7 @@ bool sets_param(const Op& op, const std::string& param) {
 class Writers {
  public:
   explicit Writers(const CutParts& parts) {
-    for (const Update& u : parts.updates)
+    for (const ParamUpdate& u : parts.updates)
       for (const Op* op : u.ops)
         for (const std::string& name : op->out.all()) by_name_[name].insert(u.names.param);
   }
@@ -80,7 +80,7 @@ class Writers {
 
 // Each update must be able to run where nothing but its parameter, its gradient, its own state and
 // the learning rate are.
-void check_update(const Block& block, const Update& u, const CutParts& parts,
+void check_update(const Block& block, const ParamUpdate& u, const CutParts& parts,
                   const Writers& writers) {
   std::set<std::string> made = {u.names.grad};
   for (const Op* op : u.ops) {
@@ -124,7 +124,7 @@ void check_schedule(const Block& block, const CutParts& parts) {
 void check_trainer(const Block& block, const CutParts& parts) {
   std::set<std::string> gone = parts.lr_made, params;
   gone.insert(parts.updated.begin(), parts.updated.end());
-  for (const Update& u : parts.updates) {
+  for (const ParamUpdate& u : parts.updates) {
     gone.erase(u.names.param);
     gone.erase(u.names.grad);  // made by the backward ops
   }
@@ -143,7 +143,7 @@ const Op* whole_initializer(const Program& startup, const std::string& name) {
   return nullptr;
 }
 
-std::string why_whole(const Block& block, const Program& startup, const Update& u) {
+std::string why_whole(const Block& block, const Program& startup, const ParamUpdate& u) {
   const Shape& shape = block.var(u.names.param).shape;
   for (const Op* op : u.ops) {
     if (!contains(elementwise_ops, op->type))
@@ -179,7 +179,7 @@ void check_works_dense(const Op& op) {
           lazy ? ", or lazy_mode: false in the optimizer" : "", " (", op_text(op), ")");
 }
 
-void check_param(const Block& block, const Update& u) {
+void check_param(const Block& block, const ParamUpdate& u) {
   const Var& param = block.var(u.names.param);
   require(param.shape.known(), config, "the shape ", param.shape, " of the parameter '",
           u.names.param, "' is not known: give all its lengths");
@@ -254,7 +254,7 @@ CutParts find_parts(const Program& main, const Program& startup) {
           "the program has no optimizer, so there is nothing that pservers could do: call "
           "minimize(), or give the job an optimizer");
   const Writers writers(parts);
-  for (Update& u : parts.updates) {
+  for (ParamUpdate& u : parts.updates) {
     check_param(block, u);
     check_update(block, u, parts, writers);
     u.whole_because = why_whole(block, startup, u);

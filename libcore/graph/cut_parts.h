@@ -12,17 +12,17 @@
 namespace paddle {
 
 // All that happens to one parameter between its gradient and its next value.
-struct Update {
+struct ParamUpdate {
   ParamGrad names;             // the gradient is the one that the backward ops leave
   std::vector<const Op*> ops;  // of the program, in its order: clip, regularise, update
   std::string whole_because;   // not "": why it cannot work on slices of the parameter
 };
 
 struct CutParts {
-  std::vector<Update> updates;    // in order of their first ops
-  std::vector<const Op*> lr_ops;  // the schedule of the learning rate
-  std::set<std::string> lr_made;  // what they write
-  std::set<std::string> updated;  // what the updates write
+  std::vector<ParamUpdate> updates;  // in order of their first ops
+  std::vector<const Op*> lr_ops;     // the schedule of the learning rate
+  std::set<std::string> lr_made;     // what they write
+  std::set<std::string> updated;     // what the updates write
 
   // Whether the op leaves the trainer.
   static bool is_update(const Op& op) { return op.role() == role::optimize; }

@@ -96,7 +96,7 @@ class Maker {
   int32_t add_schedule() {
     Block& block = half_.main.append_block(0);
     std::set<std::string> read;
-    for (const Update& u : parts_.updates)
+    for (const ParamUpdate& u : parts_.updates)
       for (const Op* op : u.ops)
         for (const std::string& name : op->in.all()) read.insert(name);
     for (const Op* op : parts_.lr_ops) {

@@ -57,7 +57,7 @@ class TrainerHalf {
         for (const std::string& n : slots->all()) names.insert(n);
       if (CutParts::leaves(op)) block_.remove_op(i);
     }
-    for (const Update& u : parts_.updates) used.insert(u.names.param);
+    for (const ParamUpdate& u : parts_.updates) used.insert(u.names.param);
     for (const std::string& name : gone)
       if (!used.count(name)) block_.remove_var(name);
   }

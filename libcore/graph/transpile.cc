@@ -31,7 +31,7 @@ std::vector<SliceSpec> make_slices(const Block& main, const CutParts& parts,
   const auto shards = static_cast<int64_t>(o.endpoints.size());
   std::vector<SliceSpec> slices;
   for (size_t i = 0; i < parts.updates.size(); ++i) {
-    const Update& u = parts.updates[i];
+    const ParamUpdate& u = parts.updates[i];
     const Var& param = main.var(u.names.param);
     std::vector<int64_t> rows =
         slice_rows(param.shape, o.slice_var_up ? shards : 1, o.min_block_size);
@@ -68,7 +68,7 @@ Names shared_variables(const Block& main, const CutParts& parts) {
           found.insert(n);
   };
   for (const Op* op : parts.lr_ops) add(*op);
-  for (const Update& u : parts.updates)
+  for (const ParamUpdate& u : parts.updates)
     for (const Op* op : u.ops) add(*op);
   return {found.begin(), found.end()};
 }
@@ -84,7 +84,7 @@ Cut transpile(const Program& main, const Program& startup, const TranspileOption
                              "' is sent whole, as with is_sparse: false: shards hold dense "
                              "slices"));
   const CutParts parts = find_parts(dense, startup);
-  for (const Update& u : parts.updates) cut.params.push_back(u.names);
+  for (const ParamUpdate& u : parts.updates) cut.params.push_back(u.names);
   cut.slices = make_slices(dense.global(), parts, options, cut.notes);
   place_slices(cut.slices, options.endpoints.size(), options.split);
   cut.trainer = trainer_half(dense, parts, cut.slices, options);
