@@ -71,7 +71,10 @@ void Shard::configure(Peer& peer, uint64_t id, const msg::Configure& c) {
   init_ = c.init()->str();
   epoch_ = c.epoch();
   base_step_ = c.step();
-  if (c.reset()) members_->begin_again(Clock::now());
+  if (c.reset()) {
+    members_->begin_again(Clock::now());
+    places_.assign(places_.size(), {});
+  }
   if (snapshots_) c.reset() ? snapshots_->remove_after(c.step()) : snapshots_->begin_job();
   if (store_->variables().empty()) {  // a shard without slices: there are fewer than shards
     configurer_ = nullptr;

@@ -42,11 +42,12 @@ std::optional<Place> place_before(const std::vector<Greeting>& shards, uint64_t 
   return {};
 }
 
-// Behind the newest step that this trainer pushed.
-std::optional<Place> last_place(const std::vector<Greeting>& shards) {
+// Behind the newest step before `step` that this trainer pushed.
+std::optional<Place> last_place(const std::vector<Greeting>& shards, uint64_t step) {
   const Greeting* newest = nullptr;
   for (const Greeting& g : shards)
-    if (g.has_place && (!newest || g.place_step > newest->place_step)) newest = &g;
+    if (g.has_place && g.place_step < step && (!newest || g.place_step > newest->place_step))
+      newest = &g;
   return newest ? std::optional(newest->end) : std::nullopt;
 }
 
@@ -106,7 +107,7 @@ JoinDecision join_sync(const std::vector<Greeting>& shards, uint64_t epoch,
   if (lost || question.margin > 0) {
     d.step = newest + question.margin;
     d.place = place_before(shards, d.step);
-    if (!d.place) d.place = last_place(shards);
+    if (!d.place) d.place = last_place(shards, d.step);
     return d;
   }
   // What this trainer has contributed to counts as closed: only others are missing there.
@@ -118,7 +119,8 @@ JoinDecision join_sync(const std::vector<Greeting>& shards, uint64_t epoch,
                             " and others at step ", next));
   d.step = next;
   d.place = place_before(shards, next);
-  if (!d.place) d.place = last_place(shards);  // rounds went on after this trainer had finished
+  if (!d.place)
+    d.place = last_place(shards, next);  // rounds went on after this trainer had finished
   return d;
 }
 

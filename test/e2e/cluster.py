@@ -121,7 +121,7 @@ class Process:
 
 
 class Cluster:
-    """`servers` pservers and `trainers` trainers of one job. Flags are lists of words or, per index, functions of it."""
+    """`servers` pservers and `trainers` trainers of one job. Flags are lists of words or, as the job, functions of the index."""
 
     def __init__(self, test, job, servers=1, trainers=1, server_flags=(), trainer_flags=(), ports_num=1, name="", through=None):
         self.test, self.job, self.ports_num, self.through = test, job, ports_num, through
@@ -168,7 +168,8 @@ class Cluster:
         return [f"--pservers={self.endpoints()}", f"--trainers={len(self.trainers)}", f"--trainer_id={i}"]
 
     def start_trainer(self, i, *more):
-        return self.trainers[i].start(PADDLE, "train", f"--config={self.job}", "--dot_period=0", "--spin_microseconds=0",
+        job = self.job(i) if callable(self.job) else self.job
+        return self.trainers[i].start(PADDLE, "train", f"--config={job}", "--dot_period=0", "--spin_microseconds=0",
                                       f"--save_dir={self.save_dir}", *self.cluster_flags(i), *self.words(self.trainer_flags, i), *more)
 
     def start(self, *more):

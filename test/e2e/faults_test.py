@@ -3,8 +3,8 @@ import random
 import re
 import signal
 
-from cluster import until
-from faults import SAMPLES, SEEDS, FaultTest, progress_of
+from cluster import same_model, until, write_job
+from faults import RECORDS, RULE, SAMPLES, SEEDS, FaultTest, progress_of
 from proxy import Plan, Proxy
 from support import main
 
@@ -88,6 +88,56 @@ class Kills(FaultTest):
             group[i].kill()
             self.restart(cluster, "server" if group is cluster.servers else "trainer", i)
         self.check_bits(cluster, 3)
+
+
+class Finished(FaultTest):
+    """Trainer 1 has a tenth of the data: it is done early, stays, and is there when the job has to go back."""
+
+    calm = None
+
+    def uneven(self, name, **more):
+        cluster = self.cluster(name, **more)
+        few = write_job(self, RULE, records=RECORDS // 10, batch=5, name="few.json", data="few.csv")
+        many = cluster.job
+        cluster.job = lambda i: few if i else many
+        return cluster
+
+    def check(self, cluster):
+        if Finished.calm is None:
+            Finished.calm = self.uneven("calm-", servers=1, snapshots=False).run()
+        try:
+            same_model(self, Finished.calm, cluster.finish())
+        except AssertionError as e:
+            raise AssertionError(f"{e}\n{cluster.logs()}") from None
+
+    def waiting(self, name, **more):
+        """Trainer 1 has finished and waits for trainer 0, who is in the middle of its work."""
+        cluster = self.uneven(name, **more).start()
+        for s in cluster.servers:
+            s.wait_line(r"trainer 1 \(.*has finished")
+        self.wait_progress(cluster, SAMPLES * 0.4)
+        return cluster
+
+    def test_a_pserver_is_killed(self):
+        for snapshots in (True, False):
+            with self.subTest(snapshots=snapshots):
+                cluster = self.waiting(f"server-{snapshots}-", snapshots=snapshots)
+                cluster.servers[1].kill()
+                cluster.start_server(1)
+                self.check(cluster)
+
+    def test_the_finished_trainer_is_killed(self):
+        cluster = self.waiting("trainer-")
+        cluster.trainers[1].kill()
+        cluster.start_trainer(1)
+        self.check(cluster)
+
+    def test_its_connections_are_cut(self):
+        proxy = Proxy(Plan(9, faults=0))
+        self.addCleanup(proxy.close)
+        cluster = self.waiting("cut-", through=proxy)
+        proxy.cut_all()
+        self.check(cluster)
 
 
 class Stops(FaultTest):

@@ -96,6 +96,9 @@ TEST_CASE("joining again in sync mode", "[trainer]") {
     const auto d = decide({a, b}, in_sync);
     CHECK(d.action == Action::join);
     CHECK(d.place == Place{.pass = 3});
+    // After a reset a place of the time before it means nothing.
+    a.slices[0].version = b.slices[0].version = 0;
+    CHECK_FALSE(decide({a, b}, in_sync).place);
   }
   SECTION("goes back where a pserver is behind: to the newest common snapshot") {
     const auto d =
