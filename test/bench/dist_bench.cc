@@ -25,7 +25,7 @@ using namespace paddle::bench;
 
 namespace {
 
-constexpr int trainers = 2, turns = 3;
+constexpr int trainers = 2, turns = 5;
 
 struct Workload {
   Net net;
@@ -146,8 +146,14 @@ struct Outcome {
   double before = 0, after = 0;  // what `check` says before the first step and after `warm_up`
 };
 
+struct Setup {
+  bool remote = true;   // through pservers; else each trainer on its own
+  bool pinned = false;  // one trainer and one pserver to each CPU; else where the system puts them
+};
+
 template <class Check>
-Outcome run(const Workload& w, bool remote, int64_t warm_up, int64_t steps, const Check& check) {
+Outcome run(const Workload& w, Setup place, int64_t warm_up, int64_t steps, const Check& check) {
+  const bool remote = place.remote;
   std::vector<std::unique_ptr<Pserver>> servers;
   Names endpoints;
   for (int i = 0; remote && i < 2; ++i) {
@@ -156,6 +162,7 @@ Outcome run(const Workload& w, bool remote, int64_t warm_up, int64_t steps, cons
     endpoints.push_back(servers.back()->endpoint());
   }
   const auto one = [&](uint32_t id) -> std::vector<double> {
+    if (place.pinned) pin(static_cast<int>(id));
     Trainer t(w, id, endpoints);
     const double before = check(t);
     t.steps(warm_up);
@@ -183,11 +190,11 @@ void measure_w1(double secs) {
     return line.error(s.tensor("fc_0.w_0").data<float>(), s.tensor("fc_0.b_0").data<float>()[0]);
   };
   int64_t steps = 500;
-  steps = static_cast<int64_t>(secs * run(*w, true, epoch, steps, error).rate);
+  steps = static_cast<int64_t>(secs * run(*w, {}, epoch, steps, error).rate);
   std::vector<double> rates, trainer, pserver;
   Outcome o;
   for (int turn = 0; turn < turns; ++turn) {
-    o = run(*w, true, epoch, steps, error);
+    o = run(*w, {}, epoch, steps, error);
     rates.push_back(o.rate);
     trainer.push_back(1e6 * o.trainer_cpu);
     pserver.push_back(1e6 * o.pserver_cpu);
@@ -205,24 +212,26 @@ void measure_w4(double secs) {
   const auto w = w4_dense();
   const auto none = [](Trainer&) { return 0.0; };
   const double per_step = static_cast<double>(trainers * w->batch);
-  const auto steps =
-      std::max<int64_t>(5, static_cast<int64_t>(secs * run(*w, false, 5, 10, none).rate));
-  std::vector<double> together, alone;
-  double trainer = 0, pserver = 0;
-  for (int turn = 0; turn < turns; ++turn) {
-    const Outcome o = run(*w, true, 5, steps, none);
-    together.push_back(per_step * o.rate);
-    trainer = o.trainer_cpu;
-    pserver = o.pserver_cpu;
-    alone.push_back(per_step * run(*w, false, 5, steps, none).rate);
+  const auto steps = std::max<int64_t>(
+      5, static_cast<int64_t>(secs * run(*w, {.remote = false}, 5, 10, none).rate));
+  for (const bool pinned : {false, true}) {
+    std::vector<double> together, alone;
+    double trainer = 0, pserver = 0;
+    for (int turn = 0; turn < turns; ++turn) {
+      const Outcome o = run(*w, {.pinned = pinned}, 5, steps, none);
+      together.push_back(per_step * o.rate);
+      trainer = o.trainer_cpu;
+      pserver = o.pserver_cpu;
+      alone.push_back(per_step * run(*w, {.remote = false, .pinned = pinned}, 5, steps, none).rate);
+    }
+    print_row(text("W4 dense part, 2 x 2, sync, batch 1000", pinned ? ", pinned" : ""), "samples/s",
+              {{"ours", median(together)},
+               {"raw", median(alone)},
+               {"percent", 100 * median(together) / median(alone)},
+               {"goal_percent", 75},
+               {"trainers_cpu_us_per_step", 1e6 * trainer},
+               {"pservers_cpu_us_per_step", 1e6 * pserver}});
   }
-  print_row("W4 dense part, 2 x 2, sync, batch 1000", "samples/s",
-            {{"ours", median(together)},
-             {"raw", median(alone)},
-             {"percent", 100 * median(together) / median(alone)},
-             {"goal_percent", 75},
-             {"trainers_cpu_us_per_step", 1e6 * trainer},
-             {"pservers_cpu_us_per_step", 1e6 * pserver}});
 }
 
 }  // namespace

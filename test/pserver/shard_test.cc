@@ -168,6 +168,24 @@ TEST_CASE("wrong pushes are refused and change nothing", "[pserver]") {
   CHECK(!s.errors.empty());
 }
 
+TEST_CASE("a number that is none is found anywhere in a large gradient", "[pserver]") {
+  const QuietLog quiet;
+  constexpr size_t n = 400'001;  // arrives in several parts
+  SmallJob job = small_job({.rule = "sgd", .sizes = {n}});
+  RunningShard shard;
+  Client a(shard.port());
+  a.greet({.trainers = 1});
+  a.provide(job);
+  a.join();
+  std::vector<float> g(n, 0.5f);
+  for (const size_t at : {size_t{0}, n / 3, n / 2, n - 1}) {
+    g[at] = at == 0 ? INFINITY : NAN;
+    CHECK(a.await(a.push(10, 0, g)).failed(Code::not_finite));
+    g[at] = 0.5f;
+  }
+  CHECK(a.await(a.push(10, 0, g)).values().size() == n);
+}
+
 TEST_CASE("configurations that make no sense are refused", "[pserver]") {
   const QuietLog quiet;
   SmallJob job = small_job({.rule = "momentum", .sizes = {5}});

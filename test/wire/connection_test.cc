@@ -43,7 +43,13 @@ class Client : public Handler {
     room.resize(bulk);
     return room;
   }
+  void landed(Connection&, std::span<std::byte> part) override {
+    in_order = in_order && part.data() == room.data() + shown && !part.empty();
+    shown += part.size();
+  }
   void handle(Connection&, const msg::Message& head, uint64_t bulk) override {
+    in_order = in_order && shown == bulk;
+    shown = 0;
     REQUIRE(head.body_as_Values() != nullptr);
     last_bulk = bulk;
     versions.push_back(head.body_as_Values()->version());
@@ -52,7 +58,8 @@ class Client : public Handler {
 
   std::vector<std::byte> room;
   std::vector<uint64_t> versions;
-  uint64_t last_bulk = 0;
+  uint64_t last_bulk = 0, shown = 0;
+  bool in_order = true;  // landed() saw all of it, part after part
   std::string reason;
 };
 
@@ -111,6 +118,7 @@ TEST_CASE("connection", "[wire]") {
       CHECK(p.client.versions.back() == step);
       CHECK(p.client.last_bulk == n);
       if (n > 0) CHECK(p.client.room == bytes);
+      CHECK(p.client.in_order);
     }
   }
   SECTION("keeps the order of thousands of small messages in flight") {
@@ -121,6 +129,7 @@ TEST_CASE("connection", "[wire]") {
     std::vector<uint64_t> expected(20000);
     std::iota(expected.begin(), expected.end(), 0);
     CHECK(p.client.versions == expected);
+    CHECK(p.client.in_order);
   }
   SECTION("lets bulk pass that nobody wants, and goes on behind it") {
     const auto bytes = pattern(1 << 20);
