@@ -215,11 +215,6 @@ class Cluster:
                 p.signal(signal.SIGCONT)
                 p.kill()
 
-    def status(self):
-        """What `paddle status` tells of all shards."""
-        done = self.test.paddle("status", f"--pservers={self.endpoints()}", "--json")
-        return json.loads(done.stdout)
-
 
 CLASSES, FEATURES = 5, 20
 

@@ -32,7 +32,6 @@ class Proxy:
         self.plan = plan
         self.counts = {"connections": 0, "cuts": 0, "delays": 0, "stalls": 0, "drops": 0, "bytes": 0}
         self.servers, self.ports, self.writers = [], {}, set()
-        self.held = False  # everything stands still
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self.thread.start()
@@ -61,6 +60,7 @@ class Proxy:
         asyncio.run_coroutine_threadsafe(end(), self.loop).result(20)
         self.loop.call_soon_threadsafe(self.loop.stop)
         self.thread.join(20)
+        self.loop.close()
 
     async def listen(self, target):
         async def serve(reader, writer):
