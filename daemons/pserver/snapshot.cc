@@ -1,43 +1,25 @@
 #include "pserver/snapshot.h"
 
 #include <snapshot_generated.h>
-#include <zlib.h>
 
 #include <cstdio>
 #include <cstring>
 
 #include "base/file.h"
 #include "io/binary_reader.h"
+#include "io/sealed.h"
 
 namespace paddle {
 namespace {
 
 namespace form = paddle::fbs::snapshot;
 
-// The head of the manifest: magic, bytes of the FlatBuffer behind it, their CRC-32.
-struct Head {
-  char magic[8];
-  uint32_t bytes, crc32;
-};
-static_assert(sizeof(Head) == 16);
 constexpr char magic[] = "PDSNAP01";
 constexpr uint64_t max_manifest = 128u << 20;
 constexpr size_t value_alignment = 64;
 
-uint32_t checksum(const void* data, size_t n) {
-  return static_cast<uint32_t>(crc32_z(0, static_cast<const Bytef*>(data), n));
-}
-
 form::Place place_of(const msg::Place& p) { return {p.pass(), p.record(), p.batch(), p.samples()}; }
 msg::Place place_of(const form::Place& p) { return {p.pass(), p.record(), p.batch(), p.samples()}; }
-
-// Copied as bytes: the verifier does not see to the alignment of elements.
-template <class T>
-std::vector<T> numbers(const flatbuffers::Vector<T>* v) {
-  std::vector<T> out(v ? v->size() : 0);
-  if (!out.empty()) std::memcpy(out.data(), v->Data(), out.size() * sizeof(T));
-  return out;
-}
 
 std::vector<flatbuffers::Offset<form::Slice>> slices_of(flatbuffers::FlatBufferBuilder& b,
                                                         const Snapshot& s) {
@@ -128,32 +110,19 @@ std::string write_manifest(const Snapshot& s, const std::vector<ValueRecord>& va
                                 s.identity.shard, s.identity.shards, init, by, s.epoch, s.step,
                                 program, slices, variables, members),
            form::SnapshotIdentifier());
-  Head head{};
-  std::memcpy(head.magic, magic, sizeof head.magic);
-  head.bytes = b.GetSize();
-  head.crc32 = checksum(b.GetBufferPointer(), b.GetSize());
-  std::string out(reinterpret_cast<const char*>(&head), sizeof head);
-  return out.append(reinterpret_cast<const char*>(b.GetBufferPointer()), b.GetSize());
+  return seal(magic, b);
 }
 
 Snapshot read_manifest(std::string_view bytes, const std::string& name,
                        std::vector<ValueRecord>& values) {
+  const Unsealed content = unseal(magic, bytes, name, "manifest of a snapshot");
   const auto need = [&](bool ok, const char* why) {
     require(ok, Error::Kind::data, "'", name, "' ", why);
   };
-  Head head;
-  need(bytes.size() >= sizeof head, "is cut short");
-  std::memcpy(&head, bytes.data(), sizeof head);
-  need(std::memcmp(head.magic, magic, sizeof head.magic) == 0, "is no manifest of a snapshot");
-  const size_t n = bytes.size() - sizeof head;
-  need(head.bytes == n, "is cut short or has bytes too many");
-  std::vector<uint64_t> aligned((n + 7) / 8);
-  if (n > 0) std::memcpy(aligned.data(), bytes.data() + sizeof head, n);
-  need(checksum(aligned.data(), n) == head.crc32, "was changed since it was written");
-  const auto* start = reinterpret_cast<const uint8_t*>(aligned.data());
-  flatbuffers::Verifier verifier(start, n, 3, static_cast<flatbuffers::uoffset_t>(n / 8 + 1));
-  need(n >= 8 && form::VerifySnapshotBuffer(verifier), "is damaged");
-  const form::Snapshot& f = *form::GetSnapshot(start);
+  flatbuffers::Verifier verifier(content.data(), content.bytes, 3,
+                                 static_cast<flatbuffers::uoffset_t>(content.bytes / 8 + 1));
+  need(content.bytes >= 8 && form::VerifySnapshotBuffer(verifier), "is damaged");
+  const form::Snapshot& f = *form::GetSnapshot(content.data());
   need(f.mode() <= static_cast<uint8_t>(msg::Mode::MAX) && f.members()->size() > 0 &&
            f.members()->size() <= 65535,
        "tells of a job that is not possible");

@@ -1,32 +1,15 @@
 #include <checkpoint_generated.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <cstring>
 
 #include "io/checkpoint.h"
+#include "io/sealed.h"
 
 namespace paddle {
 namespace {
 
-// The head of the file: magic, bytes of the FlatBuffer behind it, their CRC-32.
-struct Head {
-  char magic[8];
-  uint32_t bytes, crc32;
-};
-static_assert(sizeof(Head) == 16);
 constexpr char magic[] = "PDTRAIN1";
-
-uint32_t checksum(const void* data, size_t n) {
-  return static_cast<uint32_t>(crc32_z(0, static_cast<const Bytef*>(data), n));
-}
-
-// Copied as bytes: the verifier does not see to the alignment of elements.
-std::vector<uint64_t> numbers(const flatbuffers::Vector<uint64_t>* v) {
-  std::vector<uint64_t> out(v ? v->size() : 0);
-  if (!out.empty()) std::memcpy(out.data(), v->Data(), out.size() * sizeof(uint64_t));
-  return out;
-}
 
 TrainState state_of(const fbs::TrainState& from, const std::string& name) {
   TrainState s{.step = from.step(),
@@ -65,34 +48,20 @@ std::string write_train_state(const TrainState& state, const std::vector<FileRec
   b.Finish(fbs::CreateTrainState(b, state.step, state.pass, state.record, state.samples, seeds,
                                  digest, extra, all),
            fbs::TrainStateIdentifier());
-  Head head{};
-  std::memcpy(head.magic, magic, sizeof head.magic);
-  head.bytes = b.GetSize();
-  head.crc32 = checksum(b.GetBufferPointer(), b.GetSize());
-  std::string out(reinterpret_cast<const char*>(&head), sizeof head);
-  return out.append(reinterpret_cast<const char*>(b.GetBufferPointer()), b.GetSize());
+  return seal(magic, b);
 }
 
 TrainState read_train_state(std::string_view bytes, const std::string& name,
                             std::vector<FileRecord>* files) {
-  const auto need = [&](bool ok, const char* why) {
-    require(ok, Error::Kind::data, "'", name, "' ", why,
-            "; go back to the checkpoint before it, or remove the file to train on from the "
-            "parameters alone");
-  };
-  Head head;
-  need(bytes.size() >= sizeof head, "is cut short");
-  std::memcpy(&head, bytes.data(), sizeof head);
-  need(std::memcmp(head.magic, magic, sizeof head.magic) == 0, "is no training state of ours");
-  const size_t n = bytes.size() - sizeof head;
-  need(head.bytes == n, "is cut short or has bytes too many");
-  std::vector<uint64_t> aligned((n + 7) / 8);
-  if (n > 0) std::memcpy(aligned.data(), bytes.data() + sizeof head, n);
-  need(checksum(aligned.data(), n) == head.crc32, "was changed since it was saved");
-  const auto* start = reinterpret_cast<const uint8_t*>(aligned.data());
-  flatbuffers::Verifier verifier(start, n, 3, static_cast<flatbuffers::uoffset_t>(n / 8 + 1));
-  need(n >= 8 && fbs::VerifyTrainStateBuffer(verifier), "is damaged");
-  const fbs::TrainState& from = *fbs::GetTrainState(start);
+  constexpr const char* remedy =
+      "; go back to the checkpoint before it, or remove the file to train on from the parameters "
+      "alone";
+  const Unsealed content = unseal(magic, bytes, name, "training state of ours", remedy);
+  flatbuffers::Verifier verifier(content.data(), content.bytes, 3,
+                                 static_cast<flatbuffers::uoffset_t>(content.bytes / 8 + 1));
+  require(content.bytes >= 8 && fbs::VerifyTrainStateBuffer(verifier), Error::Kind::data, "'", name,
+          "' is damaged", remedy);
+  const fbs::TrainState& from = *fbs::GetTrainState(content.data());
   if (files != nullptr && from.files() != nullptr)
     for (const fbs::File* f : *from.files())
       files->push_back({f->name()->str(), f->bytes(), f->crc32()});
