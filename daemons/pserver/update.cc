@@ -147,7 +147,6 @@ void Update::run_lowered(std::span<const void* const> grads, const T* from, T* t
   T* merged = merged_.data<T>();
   for (int64_t at = 0; at < n; at += update_part) {
     const int64_t part = std::min(update_part, n - at);
-    if (from != to) std::memcpy(to + at, from + at, static_cast<size_t>(part) * sizeof(T));
     for (size_t k = 0; k < op_->states.size(); ++k)
       states[k] = arrays[k] ? arrays[k] + at : nullptr;
     const T* grad = static_cast<const T*>(grads[0]) + at;
@@ -155,7 +154,11 @@ void Update::run_lowered(std::span<const void* const> grads, const T* from, T* t
       optim::merge(grads, at, part, factor, merged);
       grad = merged;
     }
-    const optim::Call<T> call{pool_, {numbers, count}, to + at, {states, op_->states.size()}};
+    const optim::Call<T> call{pool_,
+                              {numbers, count},
+                              to + at,
+                              {states, op_->states.size()},
+                              from != to ? from + at : nullptr};
     optim::apply_dense(*op_->rule, call, grad, part);
   }
 }

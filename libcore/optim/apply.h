@@ -30,6 +30,18 @@ struct Fade {
   }
 };
 
+// The functor where the new value goes to another place than the old one.
+template <class F>
+struct Moved {
+  F f;
+  template <class T, class... S>
+  PS_HD void operator()(T& to, const T& from, const T& g, S&... state) const {
+    T p = from;
+    f(p, g, state...);
+    to = p;
+  }
+};
+
 // Rows [begin, end) of `rows`, each on its own place in the table.
 struct UpdateRowsLoop {
   template <class F, class T, class... S>
@@ -51,6 +63,13 @@ struct UpdateRowsLoop {
 template <class F, class T, class... S>
 void update_dense(ThreadPool& pool, int64_t n, const F& f, T* p, const T* g, S*... state) {
   update(pool, n, f, p, g, state...);
+}
+
+// The same from the values in `from`, which stay as they are.
+template <class F, class T, class... S>
+void update_dense_from(ThreadPool& pool, int64_t n, const F& f, const T* from, T* p, const T* g,
+                       S*... state) {
+  update(pool, n, detail::Moved<F>{f}, p, from, g, state...);
 }
 
 // The rows that are there; the others stay as they are.

@@ -20,7 +20,13 @@ template <class T, class Choose>
 void run_dense(const Rule& rule, const Call<T>& call, const T* grad, int64_t n) {
   Choose{}(Numbers<T>(rule.numbers, call.numbers), [&]<class F>(const F& f, bool) {
     with_states(
-        call, [&](auto*... s) { update_dense(call.pool, n, f, call.param, grad, s...); },
+        call,
+        [&](auto*... s) {
+          if (call.from)
+            update_dense_from(call.pool, n, f, call.from, call.param, grad, s...);
+          else
+            update_dense(call.pool, n, f, call.param, grad, s...);
+        },
         std::make_index_sequence<F::states>{});
   });
 }

@@ -51,6 +51,9 @@ struct Call {
   std::span<const T> numbers;
   T* param;
   std::span<T* const> states;
+  // Where the parameter's values are now, if not in `param`: a dense update leaves them as they
+  // are.
+  const T* from = nullptr;
 };
 
 struct Rule;
