@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "pserver/client.h"
-#include "support/pseudo_terminal.h"
+#include "support/quiet_log.h"
 
 using namespace paddle;
 using Catch::Contains;
@@ -14,12 +14,6 @@ using Code = msg::FailureCode;
 using Body = msg::Body;
 
 namespace {
-
-struct QuietLog {
-  Pipe pipe;
-  explicit QuietLog(int level = 3) { start_log({.min_level = level, .descriptor = pipe.device()}); }
-  ~QuietLog() { start_log({}); }
-};
 
 std::string refused(uint16_t port, const HelloOptions& hello, Code code = Code::refused) {
   Client c(port);

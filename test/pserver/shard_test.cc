@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "pserver/client.h"
-#include "support/pseudo_terminal.h"
+#include "support/quiet_log.h"
 
 using namespace paddle;
 using Catch::Contains;
@@ -12,12 +12,6 @@ using Code = msg::FailureCode;
 using Body = msg::Body;
 
 namespace {
-
-struct QuietLog {
-  Pipe pipe;
-  QuietLog() { start_log({.min_level = 3, .descriptor = pipe.device()}); }
-  ~QuietLog() { start_log({}); }
-};
 
 // What the shard must make of the gradients: the same store, driven by plain calls.
 std::vector<float> expected(const SmallJob& job, uint32_t trainers, uint64_t steps, size_t slice) {

@@ -8,7 +8,7 @@
 #include "pserver/client.h"
 #include "pserver/snapshots.h"
 #include "support/child.h"
-#include "support/pseudo_terminal.h"
+#include "support/quiet_log.h"
 #include "support/small_disk.h"
 
 using namespace paddle;
@@ -17,12 +17,6 @@ using Code = msg::FailureCode;
 using Body = msg::Body;
 
 namespace {
-
-struct QuietLog {
-  Pipe pipe;
-  explicit QuietLog(int level = 3) { start_log({.min_level = level, .descriptor = pipe.device()}); }
-  ~QuietLog() { start_log({}); }
-};
 
 Snapshot sample(uint64_t step = 100) {
   Snapshot s;
