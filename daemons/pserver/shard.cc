@@ -348,19 +348,27 @@ void Shard::fail_pending(Code code, const std::string& why) {
   }
 }
 
+// A wait for the same step: said every few seconds, and ended after peer_timeout where it is for a
+// trainer that is not there. One that is there may take its time.
 void Shard::say_waits(Time now) {
   const std::string words = waiting_text(now);
   if (words.empty()) {
     waiting_since_ = {};
     return;
   }
-  if (waiting_since_ == Time{}) {
+  if (waiting_since_ == Time{} || waiting_step_ != lowest_version()) {
     waiting_since_ = now;
+    waiting_step_ = lowest_version();
     next_wait_line_ = now + std::chrono::seconds(5);
   }
   const double waited = seconds(waiting_since_, now);
-  if (state_ == msg::ShardState::ready && members_ && waited > options_.peer_timeout)
-    fail_job(text("gave up after ", duration_text(waited), " (--peer_timeout): ", words));
+  if (state_ == msg::ShardState::ready && waited > options_.peer_timeout) {
+    const auto awaited = present_wait().trainers;
+    const bool gone = std::any_of(awaited.begin(), awaited.end(), [&](uint32_t t) {
+      return (*members_)[t].state != MemberState::joined;
+    });
+    if (gone) fail_job(text("gave up after ", duration_text(waited), " (--peer_timeout): ", words));
+  }
   if (now < next_wait_line_) return;
   log_info(text("port ", port(), ": ", words));
   next_wait_line_ = now + std::chrono::seconds(waited < 60 ? 5 : 60);

@@ -175,6 +175,11 @@ class Shard {
   std::string waiting_text(Time now) const;
   std::vector<uint32_t> missing(const Slice& slice) const;
   uint64_t lowest_version() const;
+  struct Wait {
+    const Slice* slice = nullptr;    // the open round that is furthest behind; null where none is
+    std::vector<uint32_t> trainers;  // that it lacks, or that have not joined yet
+  };
+  Wait present_wait() const;
   void measure_rate(Time now);
 
   ShardOptions options_;
@@ -205,6 +210,7 @@ class Shard {
   std::deque<std::string> last_errors_;
   std::string last_failure_, said_waiting_;
   Time next_wait_line_{}, waiting_since_{};
+  uint64_t waiting_step_ = 0;              // lowest version then: a step ends a wait
   uint64_t bytes_in_ = 0, bytes_out_ = 0;  // of connections that have ended
   uint64_t rate_step_ = 0, logged_step_ = 0;
   double steps_per_second_ = 0;

@@ -46,6 +46,21 @@ uint64_t Shard::lowest_version() const {
   return low;
 }
 
+Shard::Wait Shard::present_wait() const {
+  Wait wait;
+  for (const Slice& s : store_->slices()) {
+    const bool open = s.contributors() > 0 || !rounds_[s.info().place].pulls.empty();
+    if (open && sync() && (!wait.slice || s.version() < wait.slice->version())) wait.slice = &s;
+  }
+  if (wait.slice) {
+    wait.trainers = missing(*wait.slice);
+    return wait;
+  }
+  for (uint32_t t = 0; t < members_->count(); ++t)
+    if ((*members_)[t].state == MemberState::absent) wait.trainers.push_back(t);
+  return wait;
+}
+
 // "" where the shard has what it needs.
 std::string Shard::waiting_text(Time now) const {
   if (options_.sparse || stopping_) return "";
@@ -54,16 +69,7 @@ std::string Shard::waiting_text(Time now) const {
   if (state_ == msg::ShardState::configuring)
     return text("waiting for the first values, which ", configured_by_, " sends");
   if (state_ == msg::ShardState::empty) return "waiting for a trainer that sends the first values";
-  const Slice* slowest = nullptr;
-  for (const Slice& s : store_->slices()) {
-    const bool open = s.contributors() > 0 || !rounds_[s.info().place].pulls.empty();
-    if (open && sync() && (!slowest || s.version() < slowest->version())) slowest = &s;
-  }
-  std::vector<uint32_t> lacks;
-  if (slowest) lacks = missing(*slowest);
-  if (!slowest)
-    for (uint32_t t = 0; t < members_->count(); ++t)
-      if ((*members_)[t].state == MemberState::absent) lacks.push_back(t);
+  auto [slowest, lacks] = present_wait();
   if (lacks.empty()) return "";
   const uint64_t round = slowest ? slowest->version() : lowest_version();
   const Time since = slowest ? rounds_[slowest->info().place].begun : now;

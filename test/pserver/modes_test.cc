@@ -231,3 +231,23 @@ TEST_CASE("all go back to the first values", "[pserver]") {
   CHECK(two.b.await(two.b.push(10, 0, ones, {.epoch = 1})).version == 1);
   CHECK(a.await(id).values()[0] == first_value(0, 0) - 1);
 }
+
+TEST_CASE("peer_timeout ends waits for trainers that are gone, not for slow ones", "[pserver]") {
+  const QuietLog quiet;
+  // The sweep looks once a second: four seconds are several looks past the timeout.
+  ShardOptions options{.lease_seconds = 60, .reconnect_seconds = 0, .peer_timeout = 1};
+  Two two(options);
+  SECTION("a slow one may take its time, and so may many steps together") {
+    const uint64_t id = two.a.push(10, 0, ones);
+    CHECK_FALSE(two.a.until([&] { return two.a.answered(id); }, 4));
+    CHECK(two.b.await(two.b.push(10, 0, ones)).version == 1);
+    CHECK(two.a.await(id).version == 1);
+  }
+  SECTION("one that is gone ends the job, by name") {
+    const uint64_t id = two.a.push(10, 0, ones);
+    two.b.connection().close("killed");
+    const Answer end = two.a.await(id);
+    CHECK(end.failed(Code::job_failed));
+    CHECK_THAT(end.text, Contains("peer_timeout") && Contains("trainer 1"));
+  }
+}
