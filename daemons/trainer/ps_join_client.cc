@@ -44,7 +44,7 @@ std::string PsClient::pending_text() const {
     const std::string at = text("pserver ", links_[line.spec->shard]->endpoint().text(), " (",
                                 line.spec->name, ", step ", step_, ")");
     const std::string others = heartbeat_ ? heartbeat_->news().waiting : "";
-    return others.empty() ? at : text(at, ", which waits for ", others);
+    return others.empty() ? at : text(at, ", which is ", others);
   }
   return "nothing";
 }

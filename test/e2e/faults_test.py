@@ -156,7 +156,9 @@ class Stops(FaultTest):
         cluster = self.cluster("stop-").start()
         self.wait_progress(cluster, SAMPLES * 0.3)
         cluster.servers[1].signal(signal.SIGSTOP)
-        cluster.trainers[0].wait_line(rf"waiting for pserver 127.0.0.1:{cluster.ports[1][0]}")
+        # One of them waits for it; the other perhaps for that one, on the pserver that goes on.
+        said = f"waiting for pserver 127.0.0.1:{cluster.ports[1][0]}"
+        until(lambda: any(said in t.log() for t in cluster.trainers), lambda: f"a trainer says '{said}'\n" + cluster.logs())
         cluster.servers[1].signal(signal.SIGCONT)
         self.check_bits(cluster)
 
