@@ -1,7 +1,7 @@
-// The one way to Asio: its parts that we use, compiled once (asio.cc).
+// The parts of Asio that we use. They are compiled once, in asio.cc: the build defines
+// BOOST_ASIO_SEPARATE_COMPILATION, as it must hold for headers of Asio that come before this one.
 #pragma once
 
-#define BOOST_ASIO_SEPARATE_COMPILATION
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
