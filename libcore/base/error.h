@@ -2,19 +2,35 @@
 // An error is a sentence: what happened, where, why, what to do.
 #pragma once
 
+#include <cstddef>
 #include <exception>
-#include <sstream>
+#include <initializer_list>
+#include <ostream>
 #include <string>
-#include <utility>
 
 namespace paddle {
+
+// A part of a sentence and how to print it. The parts are joined in one place: code that joins them
+// wherever something can go wrong would be the larger half of a build.
+struct TextPart {
+  const void* value;
+  void (*print)(std::ostream& out, const void* value);
+};
+template <class T>
+TextPart text_part(const T& value) {
+  return {&value, [](std::ostream& out, const void* v) { out << *static_cast<const T*>(v); }};
+}
+void print_chars(std::ostream& out, const void* chars);
+template <size_t n>
+TextPart text_part(const char (&chars)[n]) {  // one way for literals of all lengths
+  return {chars, print_chars};
+}
+std::string join_text(std::initializer_list<TextPart> parts);
 
 // text("step ", 3, " of ", n): parts joined without separators.
 template <class... Parts>
 std::string text(const Parts&... parts) {
-  std::ostringstream out;
-  (out << ... << parts);
-  return std::move(out).str();
+  return join_text({text_part(parts)...});
 }
 
 class Error : public std::exception {
@@ -30,14 +46,15 @@ class Error : public std::exception {
   };
 
   template <class... Parts>
-  explicit Error(Kind kind, const Parts&... parts) : kind_(kind), what_(text(parts...)) {}
+  explicit Error(Kind kind, const Parts&... parts) : Error(kind, {text_part(parts)...}) {}
+  Error(Kind kind, std::initializer_list<TextPart> parts);
 
   // Adds where it happened; called by each layer the error passes through.
   template <class... Parts>
   Error& within(const Parts&... parts) {
-    what_ += "\n  while " + text(parts...);
-    return *this;
+    return within({text_part(parts)...});
   }
+  Error& within(std::initializer_list<TextPart> parts);
 
   Kind kind() const { return kind_; }
   const char* what() const noexcept override { return what_.c_str(); }
@@ -60,10 +77,12 @@ constexpr int exit_code(Error::Kind kind) {
   return 1;
 }
 
+[[noreturn]] void raise_error(Error::Kind kind, std::initializer_list<TextPart> parts);
+
 template <class... Parts>
 void require(bool ok, Error::Kind kind, const Parts&... parts) {
   if (!ok) [[unlikely]]
-    throw Error(kind, parts...);
+    raise_error(kind, {text_part(parts)...});
 }
 
 }  // namespace paddle

@@ -16,7 +16,8 @@ namespace paddle {
 struct ThreadPool::State {
   std::mutex mutex;
   std::condition_variable work_ready, work_done;
-  const std::function<void(int64_t, int64_t)>* body = nullptr;
+  const void* body = nullptr;
+  Call call = nullptr;
   int64_t n = 0, part = 0;
   uint64_t generation = 0;  // counts loops, so that a worker takes part in each exactly once
   int pending = 0;
@@ -28,7 +29,7 @@ struct ThreadPool::State {
     const int64_t begin = index * part, end = std::min(n, begin + part);
     if (begin >= end) return;
     try {
-      (*body)(begin, end);
+      call(body, begin, end);
     } catch (...) {
       std::lock_guard lock(mutex);
       if (!failure) failure = std::current_exception();
@@ -67,12 +68,13 @@ ThreadPool::~ThreadPool() {
   for (std::thread& t : state_->workers) t.join();
 }
 
-void ThreadPool::run(int64_t n, int64_t grain, const std::function<void(int64_t, int64_t)>& body) {
+void ThreadPool::run(int64_t n, int64_t grain, const void* body, Call call) {
   State& s = *state_;
   const int64_t parts = std::clamp<int64_t>(n / std::max<int64_t>(1, grain), 1, threads_);
   {
     std::lock_guard lock(s.mutex);
-    s.body = &body;
+    s.body = body;
+    s.call = call;
     s.n = n;
     s.part = (n + parts - 1) / parts;
     s.pending = threads_ - 1;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 
 namespace paddle {
@@ -27,13 +26,18 @@ class ThreadPool {
     if (threads_ == 1 || n <= grain) {
       if (n > 0) body(int64_t{0}, n);
     } else {
-      run(n, grain, std::cref(body));
+      run(n, grain, &body, [](const void* given, int64_t begin, int64_t end) {
+        (*static_cast<const Body*>(given))(begin, end);
+      });
     }
   }
 
  private:
   struct State;
-  void run(int64_t n, int64_t grain, const std::function<void(int64_t, int64_t)>& body);
+  // A plain function rather than std::function: every loop of every op makes one, and a build has
+  // thousands of them to compile.
+  using Call = void (*)(const void* body, int64_t begin, int64_t end);
+  void run(int64_t n, int64_t grain, const void* body, Call call);
 
   int threads_;
   std::unique_ptr<State> state_;

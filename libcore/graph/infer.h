@@ -59,7 +59,8 @@ class Infer {
   // Throws Error(config): "op mul: <parts>", with the op's variables named by whoever called infer.
   template <class... Parts>
   [[noreturn]] void fail(const Parts&... parts) const {
-    throw Error(Error::Kind::config, "op ", op_.type, ": ", parts...);
+    raise_error(Error::Kind::config,
+                {text_part("op "), text_part(op_.type), text_part(": "), text_part(parts)...});
   }
   template <class... Parts>
   void check(bool ok, const Parts&... parts) const {

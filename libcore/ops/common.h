@@ -28,10 +28,13 @@ Op scaled_grad(const Op& forward, const std::string& name, float factor);
 // Calls f(T{}) for float32, float64, int32 and int64.
 template <class F>
 decltype(auto) with_number(DType t, const F& f) {
-  if (t == DType::i32 || t == DType::i64) return with_int(t, f);
-  require(t == DType::f32 || t == DType::f64, Error::Kind::config,
-          "expected float32, float64, int32 or int64, found ", name_of(t));
-  return with_float(t, f);
+  switch (t) {
+    case DType::f32: return f(float{});
+    case DType::f64: return f(double{});
+    case DType::i32: return f(int32_t{});
+    case DType::i64: return f(int64_t{});
+    default: refuse_dtype(t, "float32, float64, int32 or int64");
+  }
 }
 
 // Out has the shape of the attribute "shape" and the type of "dtype".

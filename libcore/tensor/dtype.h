@@ -56,19 +56,22 @@ inline constexpr DType dtype_v<bool> = DType::boolean;
 template <>
 inline constexpr DType dtype_v<uint8_t> = DType::u8;
 
+// Throws Error(config): "expected float32, found bool".
+[[noreturn]] void refuse_dtype(DType t, const char* expected);
+
 // Calls f(T{}) with the C++ type of `t`, for the types that kernels exist for.
 template <class F>
 decltype(auto) with_float(DType t, const F& f) {
   if (t == DType::f64) return f(double{});
-  require(t == DType::f32, Error::Kind::config, "expected float32 or float64, found ", name_of(t));
-  return f(float{});
+  if (t == DType::f32) return f(float{});
+  refuse_dtype(t, "float32 or float64");
 }
 
 template <class F>
 decltype(auto) with_int(DType t, const F& f) {
   if (t == DType::i32) return f(int32_t{});
-  require(t == DType::i64, Error::Kind::config, "expected int64 or int32, found ", name_of(t));
-  return f(int64_t{});
+  if (t == DType::i64) return f(int64_t{});
+  refuse_dtype(t, "int64 or int32");
 }
 
 template <class F>
@@ -80,7 +83,7 @@ decltype(auto) with_dtype(DType t, const F& f) {
     case DType::i64: return f(int64_t{});
     case DType::boolean: return f(bool{});
     case DType::u8: return f(uint8_t{});
-    default: throw Error(Error::Kind::config, "no kernel computes with ", name_of(t));
+    default: refuse_dtype(t, "a type that kernels compute with");
   }
 }
 

@@ -67,6 +67,10 @@ constexpr TypeName type_names[] = {
 };
 }  // namespace
 
+void refuse_dtype(DType t, const char* expected) {
+  throw Error(Error::Kind::config, "expected ", expected, ", found ", name_of(t));
+}
+
 std::string name_of(DType t) {
   for (const TypeName& n : type_names)
     if (n.type == t) return n.name;
