@@ -1,7 +1,9 @@
 // Activations: y = f(x) element by element. A gradient is written in terms of what its op keeps: y
 // where that is enough, else x.
-#include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
+#include <cstring>
 #include <type_traits>
 
 #include "kernels/map.h"
@@ -138,14 +140,6 @@ struct Pow {
 };
 
 template <class A>
-A make(const Bind& b) {
-  if constexpr (std::is_empty_v<A>)
-    return A{};
-  else
-    return A(b);
-}
-
-template <class A>
 struct Forward {
   A a;
   template <class T>
@@ -162,38 +156,97 @@ struct Gradient {
   }
 };
 
+// Kernels. Templates give the loops as plain functions; closures and threads are compiled once.
+
+struct Numbers {  // the attributes of any activation
+  float at[2];
+};
+using UnaryLoop = void (*)(const Numbers& n, int64_t begin, int64_t end, void* out, const void* x);
+using GradLoop = void (*)(const Numbers& n, int64_t begin, int64_t end, void* dx, const void* kept,
+                          const void* dy);
+
 template <class A>
-Kernel bind_unary(const Bind& b) {
+Numbers numbers_of(const Bind& b) {
+  Numbers n{};
+  if constexpr (!std::is_empty_v<A>) {
+    static_assert(sizeof(A) <= sizeof n && std::is_trivially_copyable_v<A>);
+    const A a(b);
+    std::memcpy(&n, &a, sizeof a);
+  }
+  return n;
+}
+template <class A>
+A with_numbers(const Numbers& n) {
+  if constexpr (std::is_empty_v<A>) {
+    return A{};
+  } else {
+    std::array<std::byte, sizeof(A)> bytes;
+    std::memcpy(&bytes, &n, sizeof bytes);
+    return std::bit_cast<A>(bytes);
+  }
+}
+
+template <class A, class T>
+void unary_loop(const Numbers& n, int64_t begin, int64_t end, void* out, const void* x) {
+  run_loop<worth_clones<T>>(detail::MapLoop{}, begin, end, Forward<A>{with_numbers<A>(n)},
+                            static_cast<T*>(out), static_cast<const T*>(x));
+}
+template <class A, class T>
+void grad_loop(const Numbers& n, int64_t begin, int64_t end, void* dx, const void* kept,
+               const void* dy) {
+  run_loop<worth_clones<T>>(detail::MapLoop{}, begin, end, Gradient<A>{with_numbers<A>(n)},
+                            static_cast<T*>(dx), static_cast<const T*>(kept),
+                            static_cast<const T*>(dy));
+}
+
+Kernel unary_kernel(const Bind& b, UnaryLoop f32, UnaryLoop f64, const Numbers& numbers) {
   const Arg x = b.in("X"), out = b.out("Out");
-  return with_float(b.dtype("X"), [&, f = Forward<A>{make<A>(b)}](auto t) -> Kernel {
-    using T = decltype(t);
-    return [=](const Run& r) { map(r.pool, r[x].numel(), f, r[out].as<T>(), r[x].as<const T>()); };
-  });
+  const auto loop = with_float(b.dtype("X"), [&](auto t) { return sizeof t == 4 ? f32 : f64; });
+  return [=](const Run& r) {
+    r.pool.parallel_for(r[x].numel(), map_grain, [&](int64_t begin, int64_t end) {
+      loop(numbers, begin, end, r[out].data, r[x].data);
+    });
+  };
 }
 
 // dX = grad(kept, dOut), where `kept` is the slot "Out" or "X".
-template <class A>
-Kernel bind_grad(const Bind& b) {
+Kernel grad_kernel(const Bind& b, GradLoop f32, GradLoop f64, const Numbers& numbers) {
   const Arg kept = b.in("Out") ? b.in("Out") : b.in("X");
   const Arg dy = b.in("Out@GRAD"), dx = b.out("X@GRAD");
-  return with_float(b.dtype("Out@GRAD"), [&, f = Gradient<A>{make<A>(b)}](auto t) -> Kernel {
-    using T = decltype(t);
-    return [=](const Run& r) {
-      map(r.pool, r[dy].numel(), f, r[dx].as<T>(), r[kept].as<const T>(), r[dy].as<const T>());
-    };
-  });
+  const auto loop =
+      with_float(b.dtype("Out@GRAD"), [&](auto t) { return sizeof t == 4 ? f32 : f64; });
+  return [=](const Run& r) {
+    r.pool.parallel_for(r[dy].numel(), map_grain, [&](int64_t begin, int64_t end) {
+      loop(numbers, begin, end, r[dx].data, r[kept].data, r[dy].data);
+    });
+  };
 }
 
-// The op and its gradient; the gradient reads `kept` ("Out" or "X").
+using BindFn = Kernel (*)(const Bind&);
+struct Binds {
+  BindFn forward, backward;
+};
+
 template <class A>
-void add(std::vector<OpDef>& defs, const std::string& type, const std::string& kept,
+Kernel bind_unary(const Bind& b) {
+  return unary_kernel(b, unary_loop<A, float>, unary_loop<A, double>, numbers_of<A>(b));
+}
+template <class A>
+Kernel bind_grad(const Bind& b) {
+  return grad_kernel(b, grad_loop<A, float>, grad_loop<A, double>, numbers_of<A>(b));
+}
+template <class A>
+constexpr Binds binds = {bind_unary<A>, bind_grad<A>};
+
+// The op and its gradient; the gradient reads `kept` ("Out" or "X").
+void add(std::vector<OpDef>& defs, const std::string& type, const std::string& kept, Binds bind,
          const Attrs& attrs = {}) {
   defs.push_back({.type = type,
                   .in = {{"X"}},
                   .out = {{"Out"}},
                   .attrs = attrs,
                   .infer = infer_same,
-                  .bind = bind_unary<A>,
+                  .bind = bind.forward,
                   .grad = {type + "_grad", {kept, "Out@GRAD"}, {"X@GRAD"}},
                   .inplace = {{"X", "Out"}}});
   defs.push_back({.type = type + "_grad",
@@ -201,7 +254,7 @@ void add(std::vector<OpDef>& defs, const std::string& type, const std::string& k
                   .out = {{"X@GRAD", SlotDef::optional}},
                   .attrs = attrs,
                   .infer = infer_grad_same,
-                  .bind = bind_grad<A>,
+                  .bind = bind.backward,
                   .inplace = {{"Out@GRAD", "X@GRAD"}}});
 }
 
@@ -212,13 +265,12 @@ std::vector<Op> zero_grad(const Op& forward, const Want& want) {
   return {Op{.type = "fill_zeros_like", .in = {{"X", {x}}}, .out = {{"Out", {grad_name(x)}}}}};
 }
 
-template <class A>
-void add_step(std::vector<OpDef>& defs, const std::string& type) {
+void add_step(std::vector<OpDef>& defs, const std::string& type, BindFn forward) {
   defs.push_back({.type = type,
                   .in = {{"X"}},
                   .out = {{"Out"}},
                   .infer = infer_same,
-                  .bind = bind_unary<A>,
+                  .bind = forward,
                   .make_grad = zero_grad,
                   .inplace = {{"X", "Out"}}});
 }
@@ -227,31 +279,31 @@ void add_step(std::vector<OpDef>& defs, const std::string& type) {
 
 std::vector<OpDef> activation_ops() {
   std::vector<OpDef> defs;
-  add<Relu>(defs, "relu", "Out");
-  add<Tanh>(defs, "tanh", "Out");
-  add<Sigmoid>(defs, "sigmoid", "Out");
-  add<LogSigmoid>(defs, "logsigmoid", "X");
-  add<Softplus>(defs, "softplus", "X");
-  add<Softsign>(defs, "softsign", "X");
-  add<Exp>(defs, "exp", "Out");
-  add<Log>(defs, "log", "X");
-  add<Sqrt>(defs, "sqrt", "Out");
-  add<Rsqrt>(defs, "rsqrt", "Out");
-  add<Abs>(defs, "abs", "X");
-  add<Square>(defs, "square", "X");
-  add<Reciprocal>(defs, "reciprocal", "Out");
-  add<Cos>(defs, "cos", "X");
-  add<Sin>(defs, "sin", "X");
-  add_step<Floor>(defs, "floor");
-  add_step<Ceil>(defs, "ceil");
-  add_step<Round>(defs, "round");
-  add_step<Sign>(defs, "sign");
-  add<LeakyRelu>(defs, "leaky_relu", "X", {{"alpha", 0.02f}});
-  add<Relu6>(defs, "relu6", "Out", {{"threshold", 6.0f}});
-  add<Elu>(defs, "elu", "X", {{"alpha", 1.0f}});
-  add<Swish>(defs, "swish", "X", {{"beta", 1.0f}});
-  add<HardSigmoid>(defs, "hard_sigmoid", "Out", {{"slope", 0.2f}, {"offset", 0.5f}});
-  add<Pow>(defs, "pow", "X", {{"factor", 1.0f}});
+  add(defs, "relu", "Out", binds<Relu>);
+  add(defs, "tanh", "Out", binds<Tanh>);
+  add(defs, "sigmoid", "Out", binds<Sigmoid>);
+  add(defs, "logsigmoid", "X", binds<LogSigmoid>);
+  add(defs, "softplus", "X", binds<Softplus>);
+  add(defs, "softsign", "X", binds<Softsign>);
+  add(defs, "exp", "Out", binds<Exp>);
+  add(defs, "log", "X", binds<Log>);
+  add(defs, "sqrt", "Out", binds<Sqrt>);
+  add(defs, "rsqrt", "Out", binds<Rsqrt>);
+  add(defs, "abs", "X", binds<Abs>);
+  add(defs, "square", "X", binds<Square>);
+  add(defs, "reciprocal", "Out", binds<Reciprocal>);
+  add(defs, "cos", "X", binds<Cos>);
+  add(defs, "sin", "X", binds<Sin>);
+  add_step(defs, "floor", bind_unary<Floor>);
+  add_step(defs, "ceil", bind_unary<Ceil>);
+  add_step(defs, "round", bind_unary<Round>);
+  add_step(defs, "sign", bind_unary<Sign>);
+  add(defs, "leaky_relu", "X", binds<LeakyRelu>, {{"alpha", 0.02f}});
+  add(defs, "relu6", "Out", binds<Relu6>, {{"threshold", 6.0f}});
+  add(defs, "elu", "X", binds<Elu>, {{"alpha", 1.0f}});
+  add(defs, "swish", "X", binds<Swish>, {{"beta", 1.0f}});
+  add(defs, "hard_sigmoid", "Out", binds<HardSigmoid>, {{"slope", 0.2f}, {"offset", 0.5f}});
+  add(defs, "pow", "X", binds<Pow>, {{"factor", 1.0f}});
   return defs;
 }
 

@@ -2,8 +2,6 @@
 // others: the rule, and loops that follow it.
 #pragma once
 
-#include <algorithm>
-
 #include "kernels/map.h"
 #include "kernels/reduce.h"
 #include "ops/common.h"
@@ -24,59 +22,47 @@ Extents extents(const Shape& x, const Shape& y, int axis);
 // Fails unless Y can be broadcast to X by the op's attribute `axis` and both have one type.
 void check_broadcast(const Infer& i);
 
-// out[i, j] = f(x[i, j]..., y[j]) for rows [begin, end): y is a bias.
-struct BroadcastRows {
+// A part of x as rows of `width` elements: rows [top, bottom), of each the elements [left, right).
+// y runs along with every row (a bias), or a row has one y, that of its number modulo `period`.
+struct Tile {
+  int64_t top, bottom, left, right, width, period;
+  bool along;
+};
+
+struct BroadcastLoop {
   template <class F, class Out, class T, class... X>
-  PS_INLINE void operator()(int64_t begin, int64_t end, int64_t n, const F& given, Out* out,
-                            const T* y, const X*... x) const {
+  PS_INLINE void operator()(const Tile& tile, const F& given, Out* out, const T* y,
+                            const X*... x) const {
     const F f = given;
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t at = i * n;
-      PS_IVDEP
-      for (int64_t j = 0; j < n; ++j) out[at + j] = f(y[j], x[at + j]...);
+    const int64_t left = tile.left, right = tile.right, bottom = tile.bottom;
+    for (int64_t i = tile.top; i < bottom; ++i) {
+      const int64_t at = i * tile.width;
+      if (tile.along) {
+        PS_IVDEP
+        for (int64_t j = left; j < right; ++j) out[at + j] = f(y[j], x[at + j]...);
+      } else {
+        const T yi = y[i % tile.period];
+        PS_IVDEP
+        for (int64_t j = left; j < right; ++j) out[at + j] = f(yi, x[at + j]...);
+      }
     }
   }
 };
 
-// Rows of `post` elements that share one y each.
-struct BroadcastScalars {
-  template <class F, class Out, class T, class... X>
-  PS_INLINE void operator()(int64_t begin, int64_t end, const Extents& e, const F& given, Out* out,
-                            const T* y, const X*... x) const {
-    const F f = given;
-    for (int64_t i = begin; i < end; ++i) {
-      const T yi = y[i % e.n];
-      const int64_t at = i * e.post;
-      PS_IVDEP
-      for (int64_t j = 0; j < e.post; ++j) out[at + j] = f(yi, x[at + j]...);
-    }
-  }
-};
+// Calls `call` on tiles that cover x, split over the pool.
+void for_tiles(ThreadPool& pool, const Extents& e, const void* body,
+               void (*call)(const void* body, const Tile& tile));
 
 // out = f(y, x...), with y repeated as `e` says. `out` may be one of x.
 template <class F, class Out, class T, class... X>
 void broadcast(ThreadPool& pool, const Extents& e, const F& f, Out* out, const T* y,
                const X*... x) {
-  constexpr bool clones = worth_clones<Out, T, X...>;
-  if (e.same()) return map(pool, e.n, f, out, y, x...);
-  if (e.post == 1 && e.n > 1) {
-    const int64_t grain = std::max<int64_t>(1, map_grain / e.n);
-    return pool.parallel_for(e.pre, grain, [&](int64_t begin, int64_t end) {
-      run_loop<clones>(BroadcastRows{}, begin, end, e.n, f, out, y, x...);
-    });
-  }
-  // A single y is one long row rather than many of one element.
-  const Extents flat = e.n == 1 ? Extents{1, 1, e.numel()} : e;
-  if (flat.pre * flat.n == 1)
-    return pool.parallel_for(flat.post, map_grain, [&](int64_t begin, int64_t end) {
-      run_loop<clones>(BroadcastScalars{}, int64_t{0}, int64_t{1}, Extents{1, 1, end - begin}, f,
-                       out + begin, y, (x + begin)...);
-    });
-  pool.parallel_for(flat.pre * flat.n,
-                    std::max<int64_t>(1, map_grain / std::max<int64_t>(1, flat.post)),
-                    [&](int64_t begin, int64_t end) {
-                      run_loop<clones>(BroadcastScalars{}, begin, end, flat, f, out, y, x...);
-                    });
+  const auto body = [&](const Tile& tile) {
+    run_loop<worth_clones<Out, T, X...>>(BroadcastLoop{}, tile, f, out, y, x...);
+  };
+  for_tiles(pool, e, &body, [](const void* given, const Tile& tile) {
+    (*static_cast<const decltype(body)*>(given))(tile);
+  });
 }
 
 // out[j] = the sum of x[i, j, k] over i and k. `partial` holds pre * n elements where both are

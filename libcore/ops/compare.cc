@@ -54,14 +54,6 @@ struct Not {
   PS_HD bool operator()(bool x) const { return !x; }
 };
 
-// One value for the second argument.
-template <class F, class T>
-struct With {
-  F f;
-  T y;
-  PS_HD bool operator()(T x) const { return f(x, y); }
-};
-
 void infer_binary(Infer& i) {
   i.check(i.dtype("X") == i.dtype("Y"), "X (", i.op().in["X"][0], ") is ", name_of(i.dtype("X")),
           " and Y (", i.op().in["Y"][0], ") is ", name_of(i.dtype("Y")),
@@ -78,22 +70,40 @@ void infer_logical(Infer& i) {
   infer_same(i);
 }
 
+// Templates give plain functions; the closure and its split over threads are compiled once.
+using Loop = void (*)(int64_t begin, int64_t end, bool one_y, const void* x, const void* y,
+                      bool* out);
+
 template <class F, class T>
-Kernel binary(const Bind& b) {
+void loop(int64_t begin, int64_t end, bool one_y, const void* x, const void* y, bool* out) {
+  const F f;
+  const T *px = static_cast<const T*>(x), *py = static_cast<const T*>(y);
+  if (one_y) {
+    const T value = *py;
+    for (int64_t i = begin; i < end; ++i) out[i] = f(px[i], value);
+  } else {
+    for (int64_t i = begin; i < end; ++i) out[i] = f(px[i], py[i]);
+  }
+}
+
+Kernel binary(const Bind& b, Loop run) {
   const Arg x = b.in("X"), y = b.in("Y"), out = b.out("Out");
   return [=](const Run& r) {
-    const int64_t n = r[x].numel();
-    const T *px = r[x].as<const T>(), *py = r[y].as<const T>();
-    if (r[y].numel() == 1 && n != 1)
-      map(r.pool, n, With<F, T>{{}, *py}, r[out].as<bool>(), px);
-    else
-      map(r.pool, n, F{}, r[out].as<bool>(), px, py);
+    const bool one_y = r[y].numel() == 1;
+    r.pool.parallel_for(r[x].numel(), map_grain, [&](int64_t begin, int64_t end) {
+      run(begin, end, one_y, r[x].data, r[y].data, r[out].as<bool>());
+    });
   };
 }
 
 template <class F>
 Kernel bind_compare(const Bind& b) {
-  return with_dtype(b.dtype("X"), [&](auto t) { return binary<F, decltype(t)>(b); });
+  return binary(b, with_dtype(b.dtype("X"), [](auto t) -> Loop { return loop<F, decltype(t)>; }));
+}
+
+template <class F>
+Kernel bind_logical(const Bind& b) {
+  return binary(b, loop<F, bool>);
 }
 
 Kernel bind_not(const Bind& b) {
@@ -127,9 +137,9 @@ std::vector<OpDef> compare_ops() {
       compare("greater_equal", bind_compare<GreaterEqual>),
       compare("equal", bind_compare<Equal>),
       compare("not_equal", bind_compare<NotEqual>),
-      logical("logical_and", binary<And, bool>),
-      logical("logical_or", binary<Or, bool>),
-      logical("logical_xor", binary<Xor, bool>),
+      logical("logical_and", bind_logical<And>),
+      logical("logical_or", bind_logical<Or>),
+      logical("logical_xor", bind_logical<Xor>),
       {.type = "logical_not",
        .in = {{"X"}},
        .out = {{"Out"}},

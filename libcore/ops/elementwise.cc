@@ -145,19 +145,25 @@ void check_divisor(const View& y) {
   }
 }
 
+struct Args {
+  Arg x, y, out;
+  int axis;
+};
+
+template <class F, class T>
+void run_elementwise(const Run& r, const Args& a) {
+  check_divisor<F, T>(r[a.y]);
+  if (r[a.x].is_rows) copy_rows(r[a.x], r[a.out]);  // a sparse gradient times a number
+  broadcast(r.pool, extents(r[a.x].shape, r[a.y].shape, a.axis), F{}, r[a.out].as<T>(),
+            r[a.y].as<const T>(), r[a.x].as<const T>());
+}
+
 template <class F>
 Kernel bind_elementwise(const Bind& b) {
-  const Arg x = b.in("X"), y = b.in("Y"), out = b.out("Out");
-  const auto axis = b.attr<int32_t>("axis");
-  return with_number(b.dtype("X"), [&](auto t) -> Kernel {
-    using T = decltype(t);
-    return [=](const Run& r) {
-      check_divisor<F, T>(r[y]);
-      if (r[x].is_rows) copy_rows(r[x], r[out]);  // a sparse gradient times a number
-      broadcast(r.pool, extents(r[x].shape, r[y].shape, axis), F{}, r[out].as<T>(),
-                r[y].as<const T>(), r[x].as<const T>());
-    };
-  });
+  const auto run =
+      with_number(b.dtype("X"), [](auto t) { return run_elementwise<F, decltype(t)>; });
+  const Args args{b.in("X"), b.in("Y"), b.out("Out"), b.attr<int32_t>("axis")};
+  return [=](const Run& r) { run(r, args); };
 }
 
 // add and sub: the gradient is dOut itself, summed for y. X and Y are here for their shapes only.
@@ -180,7 +186,7 @@ void linear_grad(const Run& r, const Extents& e, const T* d, T* dx, T* dy) {
 template <class G, class T>
 void product_grad(const Run& r, const Extents& e, const T* y, const T* kept, const T* d, T* dx,
                   T* dy) {
-  if (dy != nullptr && e.same()) map(r.pool, e.n, Dy<G>{}, dy, y, kept, d);
+  if (dy != nullptr && e.same()) broadcast(r.pool, e, Dy<G>{}, dy, y, kept, d);
   if (dy != nullptr && !e.same()) {
     T* parts = r.scratch.get<T>(e.numel() + e.pre * e.n);
     broadcast(r.pool, e, Dy<G>{}, parts, y, kept, d);
@@ -207,58 +213,64 @@ struct GradArgs {
   }
 };
 
+// Templates give the plain function, and closures are made here.
+Kernel grad_kernel(const Bind& b, void (*run)(const Run& r, const GradArgs& a)) {
+  return [=, args = GradArgs(b)](const Run& r) { run(r, args); };
+}
+
 template <int sign>
 Kernel bind_linear_grad(const Bind& b) {
-  return with_float(b.dtype("Out@GRAD"), [a = GradArgs(b)](auto t) -> Kernel {
-    using T = decltype(t);
-    return [=](const Run& r) {
-      linear_grad<sign, T>(r, a.extents_of(r), r[a.d].template as<const T>(), a.data<T>(r, a.dx),
-                           a.data<T>(r, a.dy));
-    };
-  });
+  return grad_kernel(b, with_float(b.dtype("Out@GRAD"), [](auto t) {
+                       using T = decltype(t);
+                       return +[](const Run& r, const GradArgs& a) {
+                         linear_grad<sign, T>(r, a.extents_of(r), r[a.d].template as<const T>(),
+                                              a.data<T>(r, a.dx), a.data<T>(r, a.dy));
+                       };
+                     }));
 }
 
 template <class G>
 Kernel bind_product_grad(const Bind& b) {
-  return with_float(b.dtype("Out@GRAD"), [a = GradArgs(b)](auto t) -> Kernel {
-    using T = decltype(t);
-    return [=](const Run& r) {
-      product_grad<G, T>(r, a.extents_of(r), r[a.y].template as<const T>(),
-                         r[a.kept].template as<const T>(), r[a.d].template as<const T>(),
-                         a.data<T>(r, a.dx), a.data<T>(r, a.dy));
-    };
-  });
+  return grad_kernel(b, with_float(b.dtype("Out@GRAD"), [](auto t) {
+                       using T = decltype(t);
+                       return +[](const Run& r, const GradArgs& a) {
+                         product_grad<G, T>(r, a.extents_of(r), r[a.y].template as<const T>(),
+                                            r[a.kept].template as<const T>(),
+                                            r[a.d].template as<const T>(), a.data<T>(r, a.dx),
+                                            a.data<T>(r, a.dy));
+                       };
+                     }));
 }
 
 // Definitions.
 
-template <class F>
-OpDef define(const std::string& type, GradRule grad = {}) {
+using BindFn = Kernel (*)(const Bind&);
+
+OpDef define(const std::string& type, BindFn bind, GradRule grad = {}) {
   return {.type = type,
           .in = {{"X"}, {"Y"}},
           .out = {{"Out"}},
           .attrs = {{"axis", -1}},
           .infer = infer_elementwise,
-          .bind = bind_elementwise<F>,
+          .bind = bind,
           .grad = std::move(grad),
           .inplace = {{"X", "Out"}}};
 }
 
 // The op and its gradient; `inputs` are what the gradient names besides Out@GRAD, and `shape_only`
 // those of them that it does not read.
-template <class F>
 void add(std::vector<OpDef>& defs, const std::string& type, std::vector<std::string> inputs,
-         const std::vector<std::string>& shape_only, Kernel (*bind)(const Bind&)) {
+         const std::vector<std::string>& shape_only, BindFn forward, BindFn backward) {
   inputs.push_back("Out@GRAD");
   std::vector<SlotDef> slots;
   for (const std::string& name : inputs) slots.push_back({name});
-  defs.push_back(define<F>(type, {type + "_grad", inputs, {"X@GRAD", "Y@GRAD"}}));
+  defs.push_back(define(type, forward, {type + "_grad", inputs, {"X@GRAD", "Y@GRAD"}}));
   defs.push_back({.type = type + "_grad",
                   .in = std::move(slots),
                   .out = {{"X@GRAD", SlotDef::optional}, {"Y@GRAD", SlotDef::optional}},
                   .attrs = {{"axis", -1}},
                   .infer = infer_elementwise_grad,
-                  .bind = bind,
+                  .bind = backward,
                   .inplace = {{"Out@GRAD", "X@GRAD"}},
                   .shape_only = shape_only});
 }
@@ -267,15 +279,16 @@ void add(std::vector<OpDef>& defs, const std::string& type, std::vector<std::str
 
 std::vector<OpDef> elementwise_ops() {
   std::vector<OpDef> defs;
-  add<Add>(defs, "elementwise_add", {"X", "Y"}, {"X", "Y"}, bind_linear_grad<1>);
-  add<Sub>(defs, "elementwise_sub", {"X", "Y"}, {"X", "Y"}, bind_linear_grad<-1>);
-  add<Mul>(defs, "elementwise_mul", {"X", "Y"}, {}, bind_product_grad<MulGrad>);
-  add<Div>(defs, "elementwise_div", {"X", "Y", "Out"}, {"X"}, bind_product_grad<DivGrad>);
-  add<Max>(defs, "elementwise_max", {"X", "Y"}, {}, bind_product_grad<MaxGrad>);
-  add<Min>(defs, "elementwise_min", {"X", "Y"}, {}, bind_product_grad<MinGrad>);
-  add<Pow>(defs, "elementwise_pow", {"X", "Y"}, {}, bind_product_grad<PowGrad>);
-  defs.push_back(define<Mod>("elementwise_mod"));
-  defs.push_back(define<FloorDiv>("elementwise_floordiv"));
+  add(defs, "elementwise_add", {"X", "Y"}, {"X", "Y"}, bind_elementwise<Add>, bind_linear_grad<1>);
+  add(defs, "elementwise_sub", {"X", "Y"}, {"X", "Y"}, bind_elementwise<Sub>, bind_linear_grad<-1>);
+  add(defs, "elementwise_mul", {"X", "Y"}, {}, bind_elementwise<Mul>, bind_product_grad<MulGrad>);
+  add(defs, "elementwise_div", {"X", "Y", "Out"}, {"X"}, bind_elementwise<Div>,
+      bind_product_grad<DivGrad>);
+  add(defs, "elementwise_max", {"X", "Y"}, {}, bind_elementwise<Max>, bind_product_grad<MaxGrad>);
+  add(defs, "elementwise_min", {"X", "Y"}, {}, bind_elementwise<Min>, bind_product_grad<MinGrad>);
+  add(defs, "elementwise_pow", {"X", "Y"}, {}, bind_elementwise<Pow>, bind_product_grad<PowGrad>);
+  defs.push_back(define("elementwise_mod", bind_elementwise<Mod>));
+  defs.push_back(define("elementwise_floordiv", bind_elementwise<FloorDiv>));
   return defs;
 }
 

@@ -72,23 +72,32 @@ Kernel with_number(const Bind& b, const F& f) {
   return with_int(t, f);
 }
 
+// `divide` makes means of sums; `needs_one`: there is no result of nothing.
+using Divide = void (*)(int64_t n, int64_t by, void* out);
+
+Kernel reduce_kernel(const Bind& b, const reducing::Loops& loops, bool needs_one, Divide divide) {
+  const Arg x = b.in("X"), out = b.out("Out");
+  return [=, &loops, dims = Dims(b.op().attrs)](const Run& r) {
+    const Reduction red = reduction(r[x].shape, dims.mask(r[x].shape.rank()));
+    require(!needs_one || red.reduced() > 0 || red.kept() == 0, Error::Kind::data,
+            "X has no elements to reduce: its shape is ", r[x].shape, "; leave empty batches out");
+    red.run(r.pool, r.scratch, loops, r[x].data, r[out].data);
+    if (divide != nullptr) divide(red.kept(), red.reduced(), r[out].data);
+  };
+}
+
+template <class T>
+void divide_all(int64_t n, int64_t by, void* out) {
+  T* y = static_cast<T*>(out);
+  for (int64_t k = 0; k < n; ++k) y[k] /= static_cast<T>(by);
+}
+
 template <class Op, bool mean = false>
 Kernel bind_reduce(const Bind& b) {
-  const Arg x = b.in("X"), out = b.out("Out");
-  const Dims dims(b.op().attrs);
+  constexpr bool needs_one = mean || std::is_same_v<Op, Max> || std::is_same_v<Op, Min>;
   return with_number(b, [&](auto t) -> Kernel {
     using T = decltype(t);
-    return [=](const Run& r) {
-      const Reduction red = reduction(r[x].shape, dims.mask(r[x].shape.rank()));
-      constexpr bool needs_one = mean || std::is_same_v<Op, Max> || std::is_same_v<Op, Min>;
-      require(!needs_one || red.reduced() > 0 || red.kept() == 0, Error::Kind::data,
-              "X has no elements to reduce: its shape is ", r[x].shape,
-              "; leave empty batches out");
-      T* y = r[out].as<T>();
-      red.run<Op>(r.pool, r.scratch, r[x].as<const T>(), y);
-      if constexpr (mean)
-        for (int64_t k = 0; k < red.kept(); ++k) y[k] /= static_cast<T>(red.reduced());
-    };
+    return reduce_kernel(b, reducing::loops_of<Op, T>, needs_one, mean ? divide_all<T> : nullptr);
   });
 }
 

@@ -78,10 +78,6 @@ struct ReduceRows {
     for (int64_t r = begin; r < end; ++r) out[r] = reduce_row<Op>(x + r * n, n);
   }
 };
-template <class Op, class T>
-void reduce_rows(int64_t begin, int64_t end, int64_t n, const T* x, T* out) {
-  run_loop<worth_clones<T>>(ReduceRows<Op>{}, begin, end, n, x, out);
-}
 
 // out[j] over x[k, j] for j in [begin, end).
 template <class Op>
@@ -98,45 +94,27 @@ struct ReduceColumns {
     }
   }
 };
-template <class Op, class T>
-void reduce_columns(int64_t begin, int64_t end, int64_t n, int64_t width, const T* x, T* out) {
-  run_loop<worth_clones<T>>(ReduceColumns<Op>{}, begin, end, n, width, x, out);
-}
 
-// One long array: blocks of a fixed size, joined in order.
+// The loops of one operation on one type. How dimensions become rows and columns, and these parts
+// for threads, is the same for all of them and compiled once.
+struct Loops {
+  size_t size;  // of an element
+  void (*rows)(int64_t begin, int64_t end, int64_t n, const void* x, void* out);
+  void (*columns)(int64_t begin, int64_t end, int64_t n, int64_t width, const void* x, void* out);
+  void (*fill)(int64_t n, void* out);  // with the result of nothing
+};
 template <class Op, class T>
-void reduce_all(ThreadPool& pool, Scratch& scratch, int64_t n, const T* x, T* out) {
-  const int64_t blocks = (n + reduce_block - 1) / reduce_block;
-  T* part = scratch.get<T>(blocks);
-  pool.parallel_for(blocks, 2, [&](int64_t begin, int64_t end) {
-    for (int64_t b = begin; b < end; ++b) {
-      const int64_t at = b * reduce_block;
-      reduce_rows<Op>(0, 1, std::min(reduce_block, n - at), x + at, part + b);
-    }
-  });
-  reduce_rows<Op>(0, 1, blocks, part, out);
-}
-
-// x [outer, n, inner] -> out [outer, inner].
-template <class Op, class T>
-void reduce_middle(ThreadPool& pool, Scratch& scratch, int64_t outer, int64_t n, int64_t inner,
-                   const T* x, T* out) {
-  const auto grain = [&](int64_t work) { return std::max<int64_t>(1, map_grain / (work + 1)); };
-  if (inner == 1 && outer == 1 && n > reduce_block) {
-    reduce_all<Op>(pool, scratch, n, x, out);
-  } else if (inner == 1) {
-    pool.parallel_for(outer, grain(n),
-                      [&](int64_t b, int64_t e) { reduce_rows<Op>(b, e, n, x, out); });
-  } else if (outer == 1) {
-    pool.parallel_for(inner, std::max<int64_t>(lanes, grain(n)),
-                      [&](int64_t b, int64_t e) { reduce_columns<Op>(b, e, n, inner, x, out); });
-  } else {
-    pool.parallel_for(outer, grain(n * inner), [&](int64_t b, int64_t e) {
-      for (int64_t o = b; o < e; ++o)
-        reduce_columns<Op>(0, inner, n, inner, x + o * n * inner, out + o * inner);
-    });
-  }
-}
+inline constexpr Loops loops_of = {
+    sizeof(T),
+    [](int64_t begin, int64_t end, int64_t n, const void* x, void* out) {
+      run_loop<worth_clones<T>>(ReduceRows<Op>{}, begin, end, n, static_cast<const T*>(x),
+                                static_cast<T*>(out));
+    },
+    [](int64_t begin, int64_t end, int64_t n, int64_t width, const void* x, void* out) {
+      run_loop<worth_clones<T>>(ReduceColumns<Op>{}, begin, end, n, width, static_cast<const T*>(x),
+                                static_cast<T*>(out));
+    },
+    [](int64_t n, void* out) { std::fill_n(static_cast<T*>(out), n, Op::template identity<T>); }};
 
 }  // namespace reducing
 
@@ -157,7 +135,11 @@ class Reduction {
   int64_t reduced() const { return reduced_; }  // elements that each one is made of
 
   template <class Op, class T>
-  void run(ThreadPool& pool, Scratch& scratch, const T* x, T* out) const;
+  void run(ThreadPool& pool, Scratch& scratch, const T* x, T* out) const {
+    run(pool, scratch, reducing::loops_of<Op, T>, x, out);
+  }
+  void run(ThreadPool& pool, Scratch& scratch, const reducing::Loops& loops, const void* x,
+           void* out) const;
 
  private:
   int64_t product(int from, int to) const {
@@ -170,46 +152,5 @@ class Reduction {
   int64_t dims_[16], kept_ = 1, reduced_ = 1;
   bool mask_[16];
 };
-
-// One pass per run of reduced dimensions, the last run first; each makes the array smaller.
-template <class Op, class T>
-void Reduction::run(ThreadPool& pool, Scratch& scratch, const T* x, T* out) const {
-  int passes = 0;
-  for (int d = 0; d < rank_; ++d) passes += mask_[d];
-  if (kept_ == 0) return;
-  if (passes == 0 || reduced_ == 0) {
-    if (reduced_ == 0)
-      std::fill_n(out, kept_, Op::template identity<T>);
-    else if (out != x)
-      std::copy_n(x, kept_, out);
-    return;
-  }
-  if (passes == 1) {
-    const int d = mask_[0] ? 0 : 1;
-    return reducing::reduce_middle<Op>(pool, scratch, product(0, d), dims_[d],
-                                       product(d + 1, rank_), x, out);
-  }
-  // The results of all passes but the last lie one after the other in the scratch; a pass of more
-  // than one result needs none itself.
-  int64_t room = 0, inner = 1;
-  for (int d = rank_ - 1, left = passes; d >= 0 && left > 1; --d) {
-    if (!mask_[d])
-      inner *= dims_[d];
-    else
-      --left, room += product(0, d) * inner;
-  }
-  T* part = scratch.get<T>(room);
-  inner = 1;
-  for (int d = rank_ - 1; d >= 0; --d) {
-    if (!mask_[d]) {
-      inner *= dims_[d];
-      continue;
-    }
-    T* to = --passes == 0 ? out : part;
-    reducing::reduce_middle<Op>(pool, scratch, product(0, d), dims_[d], inner, x, to);
-    x = to;
-    part += product(0, d) * inner;
-  }
-}
 
 }  // namespace paddle

@@ -161,25 +161,26 @@ void infer_cast(Infer& i) {
   i.share_lod("X", "Out");
 }
 
-template <class To>
-struct Cast {
-  template <class From>
-  PS_HD To operator()(From x) const {
-    return static_cast<To>(x);
-  }
-};
+using CastLoop = void (*)(int64_t begin, int64_t end, const void* x, void* out);
+
+template <class From, class To>
+void cast_loop(int64_t begin, int64_t end, const void* x, void* out) {
+  const From* from = static_cast<const From*>(x);
+  To* to = static_cast<To*>(out);
+  for (int64_t i = begin; i < end; ++i) to[i] = static_cast<To>(from[i]);
+}
 
 Kernel bind_cast(const Bind& b) {
   const Arg x = b.in("X"), out = b.out("Out");
-  return with_dtype(b.dtype("X"), [&](auto f) {
-    return with_dtype(b.out_dtype("Out"), [&](auto t) -> Kernel {
-      using From = decltype(f);
-      using To = decltype(t);
-      return [=](const Run& r) {
-        map(r.pool, r[x].numel(), Cast<To>{}, r[out].as<To>(), r[x].as<const From>());
-      };
-    });
+  const CastLoop loop = with_dtype(b.dtype("X"), [&](auto from) {
+    return with_dtype(b.out_dtype("Out"),
+                      [](auto to) -> CastLoop { return cast_loop<decltype(from), decltype(to)>; });
   });
+  return [=](const Run& r) {
+    r.pool.parallel_for(r[x].numel(), map_grain, [&](int64_t begin, int64_t end) {
+      loop(begin, end, r[x].data, r[out].data);
+    });
+  };
 }
 
 std::vector<Op> cast_back(const Op& forward, const std::function<bool(const std::string&)>& want) {

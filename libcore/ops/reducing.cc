@@ -1,0 +1,100 @@
+#include "ops/reducing.h"
+
+#include <cstring>
+
+namespace paddle {
+namespace {
+
+using reducing::lanes;
+using reducing::Loops;
+using reducing::reduce_block;
+
+const char* at(const void* x, int64_t index, size_t size) {
+  return static_cast<const char*>(x) + static_cast<size_t>(index) * size;
+}
+char* at(void* x, int64_t index, size_t size) {
+  return static_cast<char*>(x) + static_cast<size_t>(index) * size;
+}
+void* room_for(Scratch& scratch, int64_t count, size_t size) {
+  return scratch.get<char>(count * static_cast<int64_t>(size));
+}
+
+// One long array: blocks of a fixed size, joined in order.
+void reduce_all(ThreadPool& pool, Scratch& scratch, const Loops& loops, int64_t n, const void* x,
+                void* out) {
+  const int64_t blocks = (n + reduce_block - 1) / reduce_block;
+  void* part = room_for(scratch, blocks, loops.size);
+  pool.parallel_for(blocks, 2, [&](int64_t begin, int64_t end) {
+    for (int64_t b = begin; b < end; ++b) {
+      const int64_t first = b * reduce_block;
+      loops.rows(0, 1, std::min(reduce_block, n - first), at(x, first, loops.size),
+                 at(part, b, loops.size));
+    }
+  });
+  loops.rows(0, 1, blocks, part, out);
+}
+
+// x [outer, n, inner] -> out [outer, inner].
+void reduce_middle(ThreadPool& pool, Scratch& scratch, const Loops& loops, int64_t outer, int64_t n,
+                   int64_t inner, const void* x, void* out) {
+  const auto grain = [&](int64_t work) { return std::max<int64_t>(1, map_grain / (work + 1)); };
+  if (inner == 1 && outer == 1 && n > reduce_block) {
+    reduce_all(pool, scratch, loops, n, x, out);
+  } else if (inner == 1) {
+    pool.parallel_for(outer, grain(n), [&](int64_t b, int64_t e) { loops.rows(b, e, n, x, out); });
+  } else if (outer == 1) {
+    pool.parallel_for(inner, std::max<int64_t>(lanes, grain(n)),
+                      [&](int64_t b, int64_t e) { loops.columns(b, e, n, inner, x, out); });
+  } else {
+    pool.parallel_for(outer, grain(n * inner), [&](int64_t b, int64_t e) {
+      for (int64_t o = b; o < e; ++o)
+        loops.columns(0, inner, n, inner, at(x, o * n * inner, loops.size),
+                      at(out, o * inner, loops.size));
+    });
+  }
+}
+
+}  // namespace
+
+// One pass per run of reduced dimensions, the last run first; each makes the array smaller.
+void Reduction::run(ThreadPool& pool, Scratch& scratch, const Loops& loops, const void* x,
+                    void* out) const {
+  int passes = 0;
+  for (int d = 0; d < rank_; ++d) passes += mask_[d];
+  if (kept_ == 0) return;
+  if (passes == 0 || reduced_ == 0) {
+    if (reduced_ == 0)
+      loops.fill(kept_, out);
+    else if (out != x)
+      std::memcpy(out, x, static_cast<size_t>(kept_) * loops.size);
+    return;
+  }
+  if (passes == 1) {
+    const int d = mask_[0] ? 0 : 1;
+    return reduce_middle(pool, scratch, loops, product(0, d), dims_[d], product(d + 1, rank_), x,
+                         out);
+  }
+  // The results of all passes but the last lie one after the other in the scratch; a pass of more
+  // than one result needs none itself.
+  int64_t room = 0, inner = 1;
+  for (int d = rank_ - 1, left = passes; d >= 0 && left > 1; --d) {
+    if (!mask_[d])
+      inner *= dims_[d];
+    else
+      --left, room += product(0, d) * inner;
+  }
+  void* part = room_for(scratch, room, loops.size);
+  inner = 1;
+  for (int d = rank_ - 1; d >= 0; --d) {
+    if (!mask_[d]) {
+      inner *= dims_[d];
+      continue;
+    }
+    void* to = --passes == 0 ? out : part;
+    reduce_middle(pool, scratch, loops, product(0, d), dims_[d], inner, x, to);
+    x = to;
+    part = at(part, product(0, d) * inner, loops.size);
+  }
+}
+
+}  // namespace paddle
