@@ -7,11 +7,6 @@
 #include "obs/progress.h"
 
 namespace paddle {
-namespace {
-
-double seconds(Time from, Time to) { return std::chrono::duration<double>(to - from).count(); }
-
-}  // namespace
 
 LossPolicy loss_policy_of(std::string_view word) {
   if (word == "wait") return LossPolicy::wait;

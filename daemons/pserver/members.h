@@ -11,6 +11,9 @@
 namespace paddle {
 
 using Time = std::chrono::steady_clock::time_point;
+inline double seconds(Time from, Time to) {
+  return std::chrono::duration<double>(to - from).count();
+}
 
 enum class LossPolicy { wait, drop, fail };
 LossPolicy loss_policy_of(std::string_view word);  // throws Error(config)

@@ -22,8 +22,6 @@ uint64_t random_number() {
   return n | 1;
 }
 
-double seconds(Time from, Time to) { return std::chrono::duration<double>(to - from).count(); }
-
 }  // namespace
 
 Shard::Shard(ShardOptions options)

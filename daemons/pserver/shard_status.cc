@@ -17,8 +17,6 @@ double thread_seconds() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-double seconds(Time from, Time to) { return std::chrono::duration<double>(to - from).count(); }
-
 std::string trainers_text(const std::vector<uint32_t>& ids) {
   Names words;
   for (const uint32_t t : ids) words.push_back(std::to_string(t));

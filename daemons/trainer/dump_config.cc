@@ -15,7 +15,7 @@
 namespace paddle {
 namespace {
 
-constexpr const char* usage_line =
+constexpr const char* dump_usage =
     "usage: paddle dump_config JOB.json [name=value,…] [--role=trainer|pserver] [flags]   (flags "
     "are written --name=value)";
 
@@ -116,8 +116,8 @@ int dump_config_main(std::span<const std::string> arguments) {
   std::vector<std::string> words, flags;
   for (const std::string& a : arguments) (a.starts_with("-") ? flags : words).push_back(a);
   Options options = Options::parse(flags, current_environment(), dump_options());
-  if (answer_help(options, usage_line, std::cout)) return 0;
-  require(words.size() == 1 || words.size() == 2, Error::Kind::config, usage_line);
+  if (answer_help(options, dump_usage, std::cout)) return 0;
+  require(words.size() == 1 || words.size() == 2, Error::Kind::config, dump_usage);
   const JobFile file = read_job(words[0], words.size() > 1 ? words[1] : "", options);
   if (answer_print_config(options, std::cout)) return 0;
   const Model model = build_model(file, 1);

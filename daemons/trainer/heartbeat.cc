@@ -11,7 +11,7 @@ namespace paddle {
 namespace {
 
 constexpr auto period = std::chrono::seconds(1);
-constexpr double connect_seconds = 5;
+constexpr double beat_connect_seconds = 5;
 
 }  // namespace
 
@@ -48,7 +48,7 @@ struct Heartbeat::State {
       asio::steady_timer timer(state_.io);
       for (;;) {
         try {
-          tcp::socket socket = co_await wire::connect(to_, connect_seconds);
+          tcp::socket socket = co_await wire::connect(to_, beat_connect_seconds);
           connection_ = wire::Connection::start(std::move(socket), *this, false);
           send_hello(*connection_, state_.hello, msg::Role::beat, index_);
         } catch (const Error&) {  // the data connection tells the user about it

@@ -208,7 +208,7 @@ class Parser {
   int line_ = 1;
 };
 
-std::string quoted(std::string_view s) {
+std::string json_quoted(std::string_view s) {
   static constexpr std::string_view special = "\"\\\n\r\t\b\f", letter = "\"\\nrtbf";
   std::string out = "\"";
   for (const char c : s) {
@@ -252,13 +252,13 @@ std::string json_text(const JsonValue& v) {
     case JsonValue::Kind::null: return "null";
     case JsonValue::Kind::boolean:
     case JsonValue::Kind::number: return v.text;
-    case JsonValue::Kind::text: return quoted(v.text);
+    case JsonValue::Kind::text: return json_quoted(v.text);
     case JsonValue::Kind::list:
       for (const JsonValue& i : v.items) out += (out.empty() ? "" : ", ") + json_text(i);
       return "[" + out + "]";
     case JsonValue::Kind::object:
       for (const JsonMember& m : v.members)
-        out += (out.empty() ? "" : ", ") + quoted(m.key) + ": " + json_text(m.value);
+        out += (out.empty() ? "" : ", ") + json_quoted(m.key) + ": " + json_text(m.value);
       return "{" + out + "}";
   }
   return out;

@@ -1,5 +1,7 @@
 // CSV: columns of a text file to fields. A column in double quotes may hold the separator, not the
 // end of a line.
+#include <utility>
+
 #include "base/random.h"
 #include "base/suggest.h"
 #include "data/byte_source.h"
@@ -166,7 +168,7 @@ class CsvFormat : public LineFormat {
   Cells cells_;
 };
 
-void check(const ReaderSpec& spec) {
+void check_columns(const ReaderSpec& spec) {
   const auto config = Error::Kind::config;
   require(!spec.files.empty(), config, "csv: no files are named");
   for (const CsvField& field : spec.csv_fields) {
@@ -181,7 +183,7 @@ void check(const ReaderSpec& spec) {
 }  // namespace
 
 std::unique_ptr<Reader> open_csv(const ReaderSpec& spec) {
-  check(spec);
+  check_columns(spec);
   const std::vector<std::string> files = resolve_files(spec.files, "", spec);
   return read_lines(std::make_unique<CsvFormat>(spec), "csv", files, spec);
 }

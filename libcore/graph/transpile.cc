@@ -9,20 +9,20 @@
 namespace paddle {
 namespace {
 
-constexpr auto config = Error::Kind::config;
+constexpr auto bad_options = Error::Kind::config;
 
 void check_options(const TranspileOptions& o) {
-  require(!o.endpoints.empty(), config,
+  require(!o.endpoints.empty(), bad_options,
           "there is no pserver to cut the program for: give --pservers=HOST:PORT[,…]");
   std::set<std::string> seen;
   for (const std::string& e : o.endpoints)
-    require(seen.insert(e).second, config, "the pserver ", e,
+    require(seen.insert(e).second, bad_options, "the pserver ", e,
             " is listed twice: every shard has a port of its own");
-  require(o.trainers >= 1, config, "a job needs at least one trainer: give --trainers=N");
-  require(o.trainer_id < o.trainers, config, "the trainer id ", o.trainer_id,
+  require(o.trainers >= 1, bad_options, "a job needs at least one trainer: give --trainers=N");
+  require(o.trainer_id < o.trainers, bad_options, "the trainer id ", o.trainer_id,
           " does not fit a job of ", o.trainers, o.trainers == 1 ? " trainer" : " trainers",
           ": ids go from 0 to ", o.trainers - 1);
-  require(o.min_block_size >= 1, config, "min_block_size must be at least 1, found ",
+  require(o.min_block_size >= 1, bad_options, "min_block_size must be at least 1, found ",
           o.min_block_size);
 }
 

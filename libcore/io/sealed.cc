@@ -10,11 +10,11 @@
 namespace paddle {
 namespace {
 
-struct Head {
+struct SealHead {
   char magic[8];
   uint32_t bytes, crc32;
 };
-static_assert(sizeof(Head) == 16);
+static_assert(sizeof(SealHead) == 16);
 
 }  // namespace
 
@@ -23,8 +23,8 @@ uint32_t checksum(const void* data, size_t bytes) {
 }
 
 std::string seal(std::string_view magic, const flatbuffers::FlatBufferBuilder& content) {
-  assert(magic.size() == sizeof(Head::magic));
-  Head head{};
+  assert(magic.size() == sizeof(SealHead::magic));
+  SealHead head{};
   std::memcpy(head.magic, magic.data(), sizeof head.magic);
   head.bytes = content.GetSize();
   head.crc32 = checksum(content.GetBufferPointer(), content.GetSize());
@@ -37,7 +37,7 @@ Unsealed unseal(std::string_view magic, std::string_view bytes, const std::strin
   const auto need = [&](bool ok, const auto&... why) {
     require(ok, Error::Kind::data, "'", name, "' ", why..., remedy);
   };
-  Head head;
+  SealHead head;
   need(bytes.size() >= sizeof head, "is cut short");
   std::memcpy(&head, bytes.data(), sizeof head);
   need(std::memcmp(head.magic, magic.data(), sizeof head.magic) == 0, "is no ", what);

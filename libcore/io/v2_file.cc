@@ -3,18 +3,18 @@
 namespace paddle {
 namespace {
 
-struct Head {
+struct V2Head {
   int32_t version;
   uint32_t width;
   uint64_t count;
 };
-static_assert(sizeof(Head) == 16);
+static_assert(sizeof(V2Head) == 16);
 
 }  // namespace
 
 Tensor read_v2_parameter(BinaryReader& in, const Shape& shape) {
   const uint64_t at = in.offset();
-  const auto head = in.number<Head>("a v2 parameter's head");
+  const auto head = in.number<V2Head>("a v2 parameter's head");
   if (head.version != 0 || (head.width != 4 && head.width != 8))
     in.fail(at, "expected version 0 and elements of 4 or 8 bytes, found version ", head.version,
             " and ", head.width, " bytes; this is not a v2 parameter file");
@@ -34,8 +34,8 @@ void add_v2_parameter(FileParts& out, const Tensor& tensor) {
   require(!tensor.empty() && (tensor.dtype() == DType::f32 || tensor.dtype() == DType::f64),
           Error::Kind::config, "a v2 parameter file holds float32 or float64, found ",
           tensor.empty() ? "no value" : name_of(tensor.dtype()));
-  const Head head{0, static_cast<uint32_t>(size_of(tensor.dtype())),
-                  static_cast<uint64_t>(tensor.numel())};
+  const V2Head head{0, static_cast<uint32_t>(size_of(tensor.dtype())),
+                    static_cast<uint64_t>(tensor.numel())};
   out.add({reinterpret_cast<const char*>(&head), sizeof head});
   out.borrow(tensor.raw(), tensor.bytes());
 }

@@ -17,7 +17,6 @@
 namespace paddle {
 namespace {
 
-constexpr double most = 2147483647;
 const std::string network = "Cluster", modes = "Modes of training", cut = "Placing parameters";
 
 Option pservers_row() {

@@ -34,6 +34,7 @@ using OptionTable = std::vector<Option>;
 
 OptionCheck at_least(double low);
 OptionCheck between(double low, double high);
+inline constexpr double most = 2147483647;  // the highest value of an option that counts
 OptionCheck above(double low);
 OptionCheck one_of(std::vector<std::string> words);
 

@@ -4,8 +4,6 @@
 namespace paddle {
 namespace {
 
-constexpr double most = 2147483647;
-
 std::string gpu_is_there(const std::string& value) {
   if (!parse_flag(value).value || built_with_gpu) return "";
   return "must be false, as this build has no GPU kernels";

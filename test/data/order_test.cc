@@ -8,7 +8,7 @@ using namespace paddle;
 using namespace paddle::test;
 using Catch::Matchers::Contains;
 
-namespace {
+namespace order_test {
 
 using Texts = std::vector<std::string>;
 
@@ -27,8 +27,6 @@ Texts sorted(Texts texts) {
   std::sort(texts.begin(), texts.end());
   return texts;
 }
-
-}  // namespace
 
 TEST_CASE("order: depends on the seed and the pass only", "[data]") {
   const TempDir dir;
@@ -140,3 +138,5 @@ TEST_CASE("order: batches use their memory again, but never under somebody's han
   CHECK(batch.fields[0].raw() != held.raw());
   CHECK(std::equal(held.values<float>().begin(), held.values<float>().end(), copy.data<float>()));
 }
+
+}  // namespace order_test

@@ -6,7 +6,7 @@ using namespace paddle;
 using namespace paddle::test;
 using Catch::Matchers::Contains;
 
-namespace {
+namespace prefetch_test {
 
 using Texts = std::vector<std::string>;
 
@@ -47,8 +47,6 @@ class FailingReader : public Reader {
   uint64_t good_;
   Position at_;
 };
-
-}  // namespace
 
 TEST_CASE("prefetch: the same records in the same order", "[data]") {
   const TempDir dir;
@@ -143,3 +141,5 @@ TEST_CASE("prefetch: batches go round", "[data]") {
   }
   CHECK(memory.size() <= 4);  // two ready, one being filled, one in use
 }
+
+}  // namespace prefetch_test

@@ -7,7 +7,7 @@ using namespace paddle;
 using namespace paddle::test;
 using Catch::Matchers::Contains;
 
-namespace {
+namespace stream_test {
 
 using Texts = std::vector<std::string>;
 
@@ -32,8 +32,6 @@ Texts sorted(Texts texts) {
   std::sort(texts.begin(), texts.end());
   return texts;
 }
-
-}  // namespace
 
 TEST_CASE("stream: unshuffled it gives what memory gives", "[data]") {
   const TempDir dir;
@@ -159,3 +157,5 @@ TEST_CASE("stream: the other line formats", "[data]") {
   spec.files = {dir.write("a", "u,v\n1,2\n"), dir.write("b", "\nu,v\n3,4\n5,6\n")};
   CHECK(rest_of_pass(*open_reader(spec)) == Texts{"[1] [2]", "[3] [4]", "[5] [6]"});
 }
+
+}  // namespace stream_test

@@ -8,7 +8,7 @@ using namespace paddle;
 using namespace paddle::test;
 using Catch::Matchers::Contains;
 
-namespace {
+namespace cut_refusals_test {
 
 struct Case : NetCase {
   std::string loss;
@@ -34,8 +34,6 @@ struct Case : NetCase {
     b.op(std::move(op));
   }
 };
-
-}  // namespace
 
 TEST_CASE("options of a cut are checked", "[graph]") {
   Case c;
@@ -133,3 +131,5 @@ TEST_CASE("programs that cannot be cut", "[graph]") {
     CHECK_THROWS_WITH(c.cut(), Contains("reads 'w_velocity_0', which pservers compute"));
   }
 }
+
+}  // namespace cut_refusals_test

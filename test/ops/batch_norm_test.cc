@@ -7,7 +7,7 @@ using namespace paddle;
 using namespace paddle::test;
 using Catch::Matchers::Contains;
 
-namespace {
+namespace batch_norm_test {
 
 constexpr double epsilon = 1e-5;
 
@@ -76,8 +76,6 @@ Values reference(const Case& c, const OpCase& op) {
   }
   return out;
 }
-
-}  // namespace
 
 TEST_CASE("batch_norm", "[ops]") {
   for (const Case& c : cases) {
@@ -151,3 +149,5 @@ TEST_CASE("batch_norm refuses shapes that do not fit", "[ops]") {
   mixed.in[3].second[0] = random_tensor(DType::f64, {3}, 1);
   CHECK_THROWS_WITH(run_op(mixed), Contains("Mean is float64 and X float32"));
 }
+
+}  // namespace batch_norm_test

@@ -8,7 +8,7 @@ using namespace paddle;
 using namespace paddle::test;
 using Catch::Matchers::Contains;
 
-namespace {
+namespace clip_test {
 double clipped(double v) { return v < -0.25 ? -0.25 : v > 0.5 ? 0.5 : v; }
 const Attrs limits{{"min", -0.25f}, {"max", 0.5f}};
 
@@ -22,8 +22,6 @@ std::vector<double> by_norm(std::vector<double> v, double max_norm) {
 Tensor as_tensor(const std::vector<double>& v) {
   return Tensor::of<double>({static_cast<int64_t>(v.size())}, std::span<const double>(v));
 }
-}  // namespace
-
 TEST_CASE("clip", "[ops]") {
   const Shape shape = GENERATE(Shape{1}, Shape{3, 5}, Shape{0, 2}, Shape{20001});
   const DType dtype = GENERATE(DType::f32, DType::f64);
@@ -68,3 +66,5 @@ TEST_CASE("clip_by_norm", "[ops]") {
                       Contains("max_norm must be greater than 0"));
   }
 }
+
+}  // namespace clip_test

@@ -6,7 +6,7 @@ using namespace paddle;
 using namespace paddle::test;
 using Catch::Matchers::Contains;
 
-namespace {
+namespace conv_test {
 
 struct Case {
   Shape x, w;
@@ -69,8 +69,6 @@ Out reference(const Case& c, const OpCase& op) {
         }
   return out;
 }
-
-}  // namespace
 
 TEST_CASE("conv2d", "[ops]") {
   for (const Case& c : cases) {
@@ -137,3 +135,5 @@ TEST_CASE("conv2d refuses shapes that do not fit", "[ops]") {
                     Contains("2 groups"));
   CHECK_THROWS_WITH(run({{2, 4, 5, 5}, {3, 4, 3, 3}, {0, 1}}), Contains("strides"));
 }
+
+}  // namespace conv_test

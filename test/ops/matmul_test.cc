@@ -6,7 +6,7 @@ using namespace paddle;
 using namespace paddle::test;
 using Catch::Matchers::Contains;
 
-namespace {
+namespace matmul_test {
 
 using Values = std::vector<double>;
 
@@ -43,8 +43,6 @@ struct MatmulForm {
   Shape x, y, out;
   size_t b_x, b_y, m, k, n;
 };
-
-}  // namespace
 
 TEST_CASE("mul flattens its operands to matrices", "[ops]") {
   const auto f = GENERATE(values<MulForm>({
@@ -158,3 +156,5 @@ TEST_CASE("matmul refuses what does not fit", "[ops]") {
   CHECK_THROWS_WITH(run({2, 3}, {3, 5}, true), Contains("X (X_0) [2, 3] (transposed) is 2 wide"));
   CHECK_THROWS_WITH(run({2, 4, 3}, {3, 3, 5}), Contains("2 and 3 matrices"));
 }
+
+}  // namespace matmul_test

@@ -9,7 +9,7 @@ using namespace paddle;
 using namespace paddle::test;
 using Catch::Matchers::Contains;
 
-namespace {
+namespace reduce_test {
 
 struct Rule {
   std::string type;
@@ -70,8 +70,6 @@ const Where places[] = {
     {{2, 3, 4}, {0}, true},
     {{2, 1, 3, 2, 2}, {0, 2, 4}},
 };
-
-}  // namespace
 
 TEST_CASE("reductions", "[ops]") {
   for (const Rule& rule : rules) {
@@ -156,3 +154,5 @@ TEST_CASE("what reductions refuse", "[ops]") {
   CHECK_THROWS_WITH(run_op({"reduce_sum", {{"X", {random_tensor(DType::boolean, {2}, 1)}}}}),
                     Contains("reduce_sum") && Contains("bool"));
 }
+
+}  // namespace reduce_test

@@ -7,7 +7,7 @@ using namespace paddle;
 using namespace paddle::test;
 using Catch::Matchers::Contains;
 
-namespace {
+namespace shape_test {
 
 int32_t number(DType t) { return static_cast<int32_t>(t); }
 
@@ -31,8 +31,6 @@ Shape built(const std::string& type, const Shape& declared, const Attrs& attrs) 
   p.global().append({.type = type, .in = {{"X", {"x"}}}, .out = {{"Out", {"y"}}}, .attrs = attrs});
   return p.global().var("y").shape;
 }
-
-}  // namespace
 
 TEST_CASE("reshape2", "[ops]") {
   const auto to = [](const Shape& from, const Ints& shape) {
@@ -199,3 +197,5 @@ TEST_CASE("shape and assign_value", "[ops]") {
   CHECK_THROWS_WITH(run_op({"assign_value", {}, {{"shape", Ints{1}}, {"dtype", 0}}}),
                     Contains("bool"));
 }
+
+}  // namespace shape_test

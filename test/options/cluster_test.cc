@@ -9,7 +9,7 @@ using namespace paddle;
 using Catch::Contains;
 using Words = std::vector<std::string>;
 
-namespace {
+namespace cluster_test {
 
 Options trainer(const Words& words, const Environment& environment = {}) {
   return Options::parse(words, environment, trainer_options());
@@ -34,8 +34,6 @@ bool is_local(const Words& words, const Environment& environment = {}) {
   settle_local(options);
   return options.flag("local");
 }
-
-}  // namespace
 
 TEST_CASE("endpoints", "[options]") {
   SECTION("hosts are expanded by ports, dense ones first") {
@@ -194,3 +192,5 @@ TEST_CASE("pserver table", "[options]") {
                       Contains("3 problems:") && Contains("did you mean 'drop'?"));
   }
 }
+
+}  // namespace cluster_test

@@ -8,7 +8,7 @@ using namespace paddle;
 using namespace paddle::test;
 using Catch::Matchers::Contains;
 
-namespace {
+namespace model_test {
 
 // Line 2: inputs, 3 and 4: layers, 5: cost, 6: evaluators, 7: optimizer.
 std::string job_of(const std::string& first, const std::string& second,
@@ -34,8 +34,6 @@ size_t mistakes(const std::string& message) {
   for (size_t at = 0; (at = message.find("job.json:", at)) != std::string::npos; ++at) ++count;
   return count;
 }
-
-}  // namespace
 
 TEST_CASE("every ready job builds", "[trainer][model]") {
   const std::string dir = source_root() + "/configs";
@@ -146,3 +144,5 @@ TEST_CASE("what builds on a failed layer is not told again", "[trainer][model]")
   CHECK(mistakes(e) == 1);
   CHECK_THAT(e, Contains("job.json:3: fc: 'size' is missing"));
 }
+
+}  // namespace model_test
