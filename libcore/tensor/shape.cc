@@ -17,7 +17,7 @@ int64_t Shape::product(int from, int to) const {
   for (int i = from; i < to; ++i) {
     if (dims_[i] < 0) return -1;
     // Lengths may come from a file or a user: an overflow must not become a small number.
-    require(!__builtin_mul_overflow(n, dims_[i], &n), Error::Kind::data, "the shape ", str(),
+    require(!__builtin_mul_overflow(n, dims_[i], &n), Error::Kind::data, "the shape ", *this,
             " has more elements than 64 bits can count");
   }
   return n;
@@ -27,7 +27,7 @@ int64_t Shape::numel() const { return product(0, rank_); }
 
 void Shape::append(int64_t dim) {
   require(rank_ < max_rank, Error::Kind::config, "a tensor may have at most ", max_rank,
-          " dimensions: cannot extend ", str());
+          " dimensions: cannot extend ", *this);
   dims_[rank_++] = dim;
 }
 
