@@ -25,12 +25,10 @@ Blas chosen_blas() {
   if (name == "own") return Blas::own;
   require(name.empty(), Error::Kind::config, "PADDLE_BLAS is '", name,
           "'; it can be own, openblas or onednn");
-  // As gemm_bench measures it: with AVX2 our own is as fast as either library, needs none, and does
-  // not depend on the split over threads. With AVX-512 oneDNN came nearest to the peak. Older CPUs
-  // are what OpenBLAS was tuned for.
-  const Isa isa = cpu_isa();
-  if (isa == Isa::avx512 && onednn().problem.empty()) return Blas::onednn;
-  if (isa < Isa::avx2 && openblas().problem.empty()) return Blas::openblas;
+  // As gemm_bench measures it: with AVX2 and AVX-512 our own is as fast as either library or
+  // faster, needs none, and does not depend on the split over threads. Older CPUs are what OpenBLAS
+  // was tuned for.
+  if (cpu_isa() < Isa::avx2 && openblas().problem.empty()) return Blas::openblas;
   return Blas::own;
 }
 

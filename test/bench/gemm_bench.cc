@@ -29,7 +29,8 @@ template <int bytes, int count>
 inline __attribute__((always_inline)) float multiply_adds(int64_t rounds) {
   typedef float Vector __attribute__((vector_size(bytes)));
   Vector acc[count], x = Vector{} + 0.999f, y = Vector{} + 0.001f;
-  for (int i = 0; i < count; ++i) acc[i] = Vector{} + static_cast<float>(i);
+  for (int i = 0; i < count; ++i)
+    acc[i] = Vector{} + static_cast<float>(i + 2);  // 1 would be a fixed point
   for (int64_t r = 0; r < rounds; ++r) {
     asm volatile("");  // keeps the loop a loop
 #pragma GCC unroll 16
