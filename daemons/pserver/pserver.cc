@@ -73,13 +73,6 @@ class BlockedSignals {
   sigset_t before_{};
 };
 
-int spin_of(const Options& options, size_t shards) {
-  const int64_t given = options.integer("spin_microseconds");
-  if (given >= 0) return static_cast<int>(given);
-  // A trainer computes on this machine too, as a rule: spinning is for those with cores to spare.
-  return std::thread::hardware_concurrency() >= 4 * shards ? 50 : 0;
-}
-
 ShardOptions shard_options(const Options& o) {
   ShardOptions s{.host = o.text("host"),
                  .policy = loss_policy_of(o.text("on_trainer_loss")),
@@ -114,7 +107,7 @@ class Process {
       s.sparse = i >= dense;
       s.index = s.sparse ? i - dense : i;
       s.port = first == 0 ? 0 : static_cast<uint16_t>(first + static_cast<int64_t>(i));
-      s.spin_microseconds = s.sparse ? 0 : spin_of(o, dense);
+      s.spin_microseconds = s.sparse ? 0 : o.integer("spin_microseconds");
       if (s.sparse) s.exit_when_done = false;
       s.on_done = [this] {
         ++done_;
