@@ -1,0 +1,2 @@
+from .. import reader
+from ..batch import batch
