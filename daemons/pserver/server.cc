@@ -28,7 +28,7 @@ void raise(const Descriptor& event) {
 void await(const Descriptor& event, const sigset_t& unblocked) {
   pollfd p{event.get(), POLLIN, 0};
   const timespec pause{.tv_sec = 0, .tv_nsec = 200'000'000};
-  ::ppoll(&p, 1, has_interrupt_check() ? &pause : nullptr, &unblocked);
+  ::ppoll(&p, 1, interrupt::watched ? &pause : nullptr, &unblocked);
   uint64_t count = 0;
   if (::read(event.get(), &count, sizeof count) < 0) return;  // it was a signal, or time
 }

@@ -26,10 +26,8 @@ std::string network_digest(const Program& main, const Program& startup) {
   return program_digest(without_seeds(main)) + program_digest(without_seeds(startup));
 }
 
-StepClient::StepClient(const Cut& cut, const Program& program, Scope& scope,
-                       const PsOptions& options)
+StepClient::StepClient(const Cut& cut, Scope& scope, const PsOptions& options)
     : cut_(cut),
-      program_(program),
       scope_(scope),
       options_(options),
       client_(cut, scope, options, [this] { first_values(); }) {}
@@ -132,12 +130,12 @@ bool StepClient::go_to(const Rewind& to, bool computed) {
   return false;
 }
 
-void StepClient::run(Plan& plan) {
+void StepClient::run(Plan& plan, const Program& program) {
   for (bool done = false; !done;) {
     bool computed = false;
     try {
       ready();
-      local_.keep(program_, cut_.params, scope_);
+      local_.keep(program, cut_.params, scope_);
       client_.begin_step(step_, place_of(step_), place_of(step_ + 1));
       plan.run(step_);
       computed = true;

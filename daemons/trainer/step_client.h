@@ -22,13 +22,14 @@ std::string network_digest(const Program& main, const Program& startup);
 
 class StepClient {
  public:
-  // `cut`, `program` (what is run: the trainer half, in geo mode the whole) and `scope` outlive it.
-  StepClient(const Cut& cut, const Program& program, Scope& scope, const PsOptions& options);
+  // `cut` and `scope` outlive it.
+  StepClient(const Cut& cut, Scope& scope, const PsOptions& options);
 
-  // What the plans of `program` talk to.
+  // What plans of the trainer half talk to.
   Remote& remote() { return client_; }
-  // One step: the plan has its feeds. The first one joins the job, and waits for the pservers.
-  void run(Plan& plan);
+  // One step: the plan of `program` (the trainer half, in geo mode the whole) has its feeds. The
+  // first one joins the job, and waits for the pservers.
+  void run(Plan& plan, const Program& program);
   // Parameters and optimizer state of the pservers into the scope.
   void collect();
   // Leaves the job in good order; others go on. Nothing happens the second time.
@@ -52,7 +53,6 @@ class StepClient {
   bool waits() const;
 
   const Cut& cut_;
-  const Program& program_;
   Scope& scope_;
   PsOptions options_;
   PsClient client_;
