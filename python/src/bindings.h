@@ -89,5 +89,8 @@ void bind_program(py::module_& m);
 void bind_layers(py::module_& m);
 void bind_tensor(py::module_& m);
 void bind_executor(py::module_& m);
+void bind_data(py::module_& m);
+void bind_dataset(py::module_& m);
+void bind_options(py::module_& m);
 
 }  // namespace paddle

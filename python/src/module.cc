@@ -9,4 +9,7 @@ PYBIND11_MODULE(_core, m) {
   paddle::bind_layers(m);
   paddle::bind_tensor(m);
   paddle::bind_executor(m);
+  paddle::bind_data(m);
+  paddle::bind_dataset(m);
+  paddle::bind_options(m);
 }
