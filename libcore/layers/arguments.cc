@@ -130,6 +130,8 @@ struct ParamAttrArguments {
     a.optional("l2", l2, "instead of the optimizer's");
     a.optional("trainable", p.trainable, "false = keeps its first values");
     a.optional("gradient_clip", p.gradient_clip, "instead of the optimizer's");
+    a.optional("do_model_average", p.do_model_average,
+               "kept with the parameter, used by nothing yet");
   }
 };
 
@@ -345,6 +347,15 @@ void Arguments::read(const Value& v, const std::string& name, Initializer& place
   }
   wrong.push_back(text("'", name, "': there is no initializer '", *kind, "'",
                        did_you_mean(*kind, known), ": it is one of ", listed(known)));
+}
+
+// Text is the name of a variable: a front end may have computed the rate by other layers.
+void Arguments::read(const Value& v, const std::string& name, LearningRate& place,
+                     Problems& wrong) {
+  if (const std::string* variable = v.as<std::string>())
+    place = LearningRate(*variable);
+  else
+    read(v, name, place.value, wrong);
 }
 
 void Arguments::read(const Value& v, const std::string& name, GradientClip& place,

@@ -32,7 +32,7 @@ struct OptimizerRow {
 struct ScheduleRow {
   std::string_view type, meaning;
   // The rate that it starts from is the optimizer's learning_rate.
-  std::function<std::string(const Builder&)> (*declare)(Arguments&, float learning_rate);
+  std::function<std::string(const Builder&)> (*declare)(Arguments&, const LearningRate&);
 };
 
 std::span<const LayerRow> layer_rows();  // by type
@@ -54,5 +54,7 @@ void build_layers(const Builder& b, const std::vector<Dict>& layers, Aliases& al
 // {"type": "adam", "learning_rate": 0.01, "l2": 1e-4, "schedule": {…}, "gradient_clip": {…}}:
 // appends the schedule and sets the clip of all parameters that have none of their own.
 Optimizer make_optimizer(const Builder& b, const Dict& args);
+// {"type": "exponential_decay", …}, starting from `rate`: returns the variable that holds the rate.
+std::string make_schedule(const Builder& b, const Dict& args, const LearningRate& rate);
 
 }  // namespace paddle

@@ -157,6 +157,27 @@ Make declare_step(Arguments& a, const Resolve& at) {
   return [=](const Builder& b) -> Names { return {step(b, at(input.name))}; };
 }
 
+Make declare_sequence_softmax(Arguments& a, const Resolve& at) {
+  Ref input;
+  std::string name;
+  a.required("input", input, "sequences, [rows, 1]");
+  declare_name(a, name);
+  return [=](const Builder& b) -> Names { return {sequence_softmax(b, at(input.name), name)}; };
+}
+
+Make declare_sequence_expand(Arguments& a, const Resolve& at) {
+  Ref x, y;
+  int32_t ref_level = -1;
+  std::string name;
+  a.required("x", x, "what is repeated");
+  a.required("y", y, "sequences: their lengths say how often");
+  a.optional("ref_level", ref_level, "level of y that counts; -1 = the last");
+  declare_name(a, name);
+  return [=](const Builder& b) -> Names {
+    return {sequence_expand(b, at(x.name), at(y.name), ref_level, name)};
+  };
+}
+
 Make declare_img_conv_pool(Arguments& a, const Resolve& at) {
   Ref input;
   int32_t num_filters = 0;
@@ -198,6 +219,8 @@ std::vector<LayerRow> core_rows() {
       {"sequence_pool", "one row per sequence", declare_sequence_pool},
       {"sequence_first_step", "the first row of each sequence", declare_step<sequence_first_step>},
       {"sequence_last_step", "the last row of each sequence", declare_step<sequence_last_step>},
+      {"sequence_softmax", "softmax over each sequence", declare_sequence_softmax},
+      {"sequence_expand", "repeats rows as often as a sequence is long", declare_sequence_expand},
       {"simple_img_conv_pool", "conv2d, then pool2d", declare_img_conv_pool},
   };
 }
