@@ -327,6 +327,12 @@ void Arguments::read(const Value& v, const std::string& name, ParamAttr& place, 
   place.regularizer = decay(read.l1, read.l2, name, wrong);
 }
 
+void Arguments::read(const Value& v, const std::string& name, ParamAttrs& place, Problems& wrong) {
+  const List alone{v};
+  const List* list = v.as<List>();
+  for (const Value& one : list ? *list : alone) read(one, name, place.all.emplace_back(), wrong);
+}
+
 void Arguments::read(const Value& v, const std::string& name, Initializer& place, Problems& wrong) {
   if (const auto f = number(v)) {
     place = init::Constant{*f};

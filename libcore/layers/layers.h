@@ -41,6 +41,7 @@ std::string data(const Builder& b, const std::string& name, const Shape& shape,
 struct FcOptions {
   int num_flatten_dims = 1;
   ParamAttr param_attr = {}, bias_attr = {};
+  std::vector<ParamAttr> param_attrs = {};  // one per input, instead of param_attr for all
   std::string act = {}, name = {};
 };
 // act(sum of input_i * w_i + b): mul per input, sum of several, elementwise_add, act.

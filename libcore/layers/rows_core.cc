@@ -25,16 +25,21 @@ Make declare_fc(Arguments& a, const Resolve& at) {
   Refs input;
   int64_t size = 0;
   FcOptions o;
+  ParamAttrs weights;
   bool has_bias = true;
   a.required("input", input, "what goes in; several are multiplied by a weight each and summed");
   a.required("size", size, "number of outputs");
   a.optional("num_flatten_dims", o.num_flatten_dims, "leading dimensions that are kept");
-  a.optional("param_attr", o.param_attr, "the weight");
+  a.optional("param_attr", weights, "the weight");
   a.optional("bias_attr", o.bias_attr, "the bias");
   a.optional("has_bias", has_bias, "false = no bias");
   a.optional("act", o.act, "activation");
   a.optional("name", o.name, "stands in front of the names of parameters");
   o.bias_attr = bias_of(o.bias_attr, has_bias);
+  if (weights.all.size() == 1)
+    o.param_attr = weights.all[0];
+  else
+    o.param_attrs = weights.all;
   return [=](const Builder& b) -> Names { return {fc(b, resolved(at, input), size, o)}; };
 }
 
