@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from typing import Callable, List, Optional, Sequence, Tuple
 
-from . import core
+from .. import _core
 from .framework import Parameter, Variable
-from .layers._call import at_line, names_of
+from .layers._call import names_of
 
 __all__ = ["append_backward", "calc_gradient", "gradients"]
 
@@ -26,8 +26,7 @@ def append_backward(loss: Variable, parameter_list: Optional[Sequence] = None, n
     if not isinstance(loss, Variable):
         raise TypeError(f"The loss should be an instance of Variable, found {type(loss).__name__}")
     program = loss.block.program
-    with at_line(program):
-        pairs = core._core.append_backward(program._core, loss.name, names_of(parameter_list), set(names_of(no_grad_set)))
+    pairs = _core.append_backward(program._core, loss.name, names_of(parameter_list), set(names_of(no_grad_set)))
     block = program.global_block()
     _clip_errors(block)
     for callback in callbacks or []:
@@ -67,10 +66,8 @@ def gradients(targets, inputs, target_gradients=None, no_grad_set=None) -> List[
         raise ValueError("gradients: there must be at least one target")
     program = targets[0].block.program
     given = target_gradients if target_gradients is None or isinstance(target_gradients, (list, tuple)) else [target_gradients]
-    with at_line(program):
-        found = core._core.append_gradients(program._core, names_of(targets), names_of(inputs),
-                                            ["" if g is None else g.name for g in given or []],
-                                            set(names_of(no_grad_set)))
+    found = _core.append_gradients(program._core, names_of(targets), names_of(inputs),
+                                   ["" if g is None else g.name for g in given or []], set(names_of(no_grad_set)))
     block = program.global_block()
     return [block.var(name) if name else None for name in found]
 

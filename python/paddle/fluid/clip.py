@@ -35,7 +35,7 @@ class ErrorClipByValue(BaseErrorClipAttr):
 class BaseGradientClipAttr:
     """Base of clips of parameters' gradients."""
 
-    def describe(self) -> Optional[dict]:
+    def _plain(self) -> Optional[dict]:
         """The clip as the object that a job file holds."""
         raise NotImplementedError(f"{type(self).__name__} does not say how it clips")
 
@@ -43,7 +43,7 @@ class BaseGradientClipAttr:
 class NullGradientClipAttr(BaseGradientClipAttr):
     """No clip."""
 
-    def describe(self) -> Optional[dict]:
+    def _plain(self) -> Optional[dict]:
         return None
 
     def __repr__(self) -> str:
@@ -57,7 +57,7 @@ class GradientClipByValue(BaseGradientClipAttr):
         self.max = float(max)
         self.min = -self.max if min is None else float(min)
 
-    def describe(self) -> Optional[dict]:
+    def _plain(self) -> Optional[dict]:
         return {"type": "value", "max": self.max, "min": self.min}
 
     def __repr__(self) -> str:
@@ -70,7 +70,7 @@ class GradientClipByNorm(BaseGradientClipAttr):
     def __init__(self, clip_norm: float):
         self.clip_norm = float(clip_norm)
 
-    def describe(self) -> Optional[dict]:
+    def _plain(self) -> Optional[dict]:
         return {"type": "norm", "max": self.clip_norm}
 
     def __repr__(self) -> str:
@@ -84,7 +84,7 @@ class GradientClipByGlobalNorm(BaseGradientClipAttr):
         self.clip_norm = float(clip_norm)
         self.group_name = group_name
 
-    def describe(self) -> Optional[dict]:
+    def _plain(self) -> Optional[dict]:
         return {"type": "global_norm", "max": self.clip_norm, "group": self.group_name}
 
     def __repr__(self) -> str:

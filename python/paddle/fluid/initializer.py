@@ -14,6 +14,8 @@ from typing import Iterator, Optional
 
 import numpy as np
 
+from .. import _core
+
 __all__ = [
     "Bilinear", "BilinearInitializer", "Constant", "ConstantInitializer", "Initializer", "MSRA",
     "MSRAInitializer", "Normal", "NormalInitializer", "NumpyArrayInitializer", "TruncatedNormal",
@@ -39,16 +41,16 @@ class Initializer:
     of `block` (of a startup program) and returns that op. Layers do it by themselves.
     """
 
-    def describe(self) -> dict:
+    def _plain(self) -> dict:
         """The initializer as the object that a job file holds."""
         raise NotImplementedError(f"{type(self).__name__} does not say how it makes values")
 
     def __call__(self, var, block):
-        from .framework import _initialize
-        return _initialize(block, var, self.describe())
+        from .framework import Operator
+        return Operator(block, _core.initialize(block.program._core, var.name, self._plain()))
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{k}={v!r}" for k, v in self.describe().items() if k not in ("type", "values"))
+        shown = ", ".join(f"{k}={v!r}" for k, v in self._plain().items() if k not in ("type", "values"))
         return f"{type(self).__name__}({shown})"
 
 
@@ -58,7 +60,7 @@ class ConstantInitializer(Initializer):
     def __init__(self, value: float = 0.0, force_cpu: bool = False):
         self.value = value
 
-    def describe(self) -> dict:
+    def _plain(self) -> dict:
         return {"type": "constant", "value": float(self.value)}
 
 
@@ -70,7 +72,7 @@ class UniformInitializer(Initializer):
             raise ValueError(f"Uniform: high must not be below low, found low={low} and high={high}")
         self.low, self.high, self.seed = low, high, seed
 
-    def describe(self) -> dict:
+    def _plain(self) -> dict:
         return {"type": "uniform", "low": float(self.low), "high": float(self.high), "seed": int(self.seed)}
 
 
@@ -82,7 +84,7 @@ class NormalInitializer(Initializer):
     def __init__(self, loc: float = 0.0, scale: float = 1.0, seed: int = 0):
         self.loc, self.scale, self.seed = loc, scale, seed
 
-    def describe(self) -> dict:
+    def _plain(self) -> dict:
         return {"type": self.kind, "loc": float(self.loc), "scale": float(self.scale), "seed": int(self.seed)}
 
 
@@ -102,7 +104,7 @@ class XavierInitializer(Initializer):
                  fan_out: Optional[float] = None, seed: int = 0):
         self.uniform, self.fan_in, self.fan_out, self.seed = uniform, fan_in, fan_out, seed
 
-    def describe(self) -> dict:
+    def _plain(self) -> dict:
         out = {"type": "xavier", "uniform": bool(self.uniform), "seed": int(self.seed)}
         if self.fan_in is not None:
             out["fan_in"] = float(self.fan_in)
@@ -117,7 +119,7 @@ class MSRAInitializer(Initializer):
     def __init__(self, uniform: bool = True, fan_in: Optional[float] = None, seed: int = 0):
         self.uniform, self.fan_in, self.seed = uniform, fan_in, seed
 
-    def describe(self) -> dict:
+    def _plain(self) -> dict:
         out = {"type": "msra", "uniform": bool(self.uniform), "seed": int(self.seed)}
         if self.fan_in is not None:
             out["fan_in"] = float(self.fan_in)
@@ -127,7 +129,7 @@ class MSRAInitializer(Initializer):
 class BilinearInitializer(Initializer):
     """Upsampling weights of a square filter [C_out, C_in, k, k]."""
 
-    def describe(self) -> dict:
+    def _plain(self) -> dict:
         return {"type": "bilinear"}
 
 
@@ -139,7 +141,7 @@ class NumpyArrayInitializer(Initializer):
             raise TypeError(f"NumpyArrayInitializer takes a numpy array, found {type(value).__name__}")
         self.value = value
 
-    def describe(self) -> dict:
+    def _plain(self) -> dict:
         return {"type": "values", "values": self.value.astype("float64").ravel().tolist()}
 
 

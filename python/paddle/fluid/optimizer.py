@@ -10,11 +10,11 @@ from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from . import core, unique_name
+from .. import _core
+from . import layer_helper
 from .backward import append_backward
 from .clip import BaseGradientClipAttr
 from .framework import Program, Variable, default_main_program, default_startup_program, program_guard
-from .layers._call import at_line
 from .regularizer import WeightDecayRegularizer
 
 __all__ = [
@@ -64,11 +64,11 @@ class Optimizer:
         if grad_clip is not None:
             if not isinstance(grad_clip, BaseGradientClipAttr):
                 raise TypeError(f"grad_clip should be one of fluid.clip.GradientClip*, got {type(grad_clip)}")
-            out["gradient_clip"] = grad_clip.describe()
+            out["gradient_clip"] = grad_clip._plain()
         return out
 
     def _decay(self) -> dict:
-        return self.regularization.describe()
+        return self.regularization._plain()
 
     def _global_learning_rate(self, program: Optional[Program] = None) -> Optional[Variable]:
         """The variable of the learning rate in a program; None before `minimize` has made it."""
@@ -96,12 +96,10 @@ class Optimizer:
         if not params_grads:
             raise ValueError("there is no gradient to apply: the loss depends on no trainable parameter")
         program = params_grads[0][0].block.program
-        startup = default_startup_program()
         before = _rates_in(program)
-        with at_line(program):
-            made = core._core.apply_gradients(program._core, startup._core, unique_name.generator(),
-                                              self._describe(program, _grad_clip),
-                                              [(p.name, g.name) for p, g in params_grads if g is not None])
+        with program_guard(program):
+            made = layer_helper.call(_core.apply_gradients, self._describe(program, _grad_clip),
+                                     [(p.name, g.name) for p, g in params_grads if g is not None])
         for name in _rates_in(program) - before:
             self._rates[program] = program.global_block().var(name)
         ops = program.global_block().ops
@@ -275,7 +273,7 @@ class FtrlOptimizer(Optimizer):
         return {"l1": float(self._l1), "l2": float(self._l2), "lr_power": float(self._lr_power)}
 
     def _decay(self) -> dict:  # the rule has an l1 and an l2 of its own
-        return {f"{kind}_decay": coeff for kind, coeff in self.regularization.describe().items()}
+        return {f"{kind}_decay": coeff for kind, coeff in self.regularization._plain().items()}
 
 
 SGD = SGDOptimizer

@@ -74,21 +74,21 @@ class ParamAttr:
         raise TypeError(f"{type(arg).__name__} cast to ParamAttr: a parameter is described by a ParamAttr, a name, "
                         "an initializer, a regularizer, None, or False for no parameter")
 
-    def describe(self) -> dict:
+    def _plain(self) -> dict:
         """The attribute as the object that a job file holds; only what differs from the defaults."""
         out: dict = {}
         if self.name is not None:
             out["name"] = self.name
         if self.initializer is not None:
-            out["initializer"] = self.initializer.describe()
+            out["initializer"] = self.initializer._plain()
         if self.learning_rate != 1.0:
             out["learning_rate"] = float(self.learning_rate)
         if self.regularizer is not None:
-            out.update(self.regularizer.describe())
+            out.update(self.regularizer._plain())
         if not self.trainable:
             out["trainable"] = False
-        if self.gradient_clip is not None and self.gradient_clip.describe() is not None:
-            out["gradient_clip"] = self.gradient_clip.describe()
+        if self.gradient_clip is not None and self.gradient_clip._plain() is not None:
+            out["gradient_clip"] = self.gradient_clip._plain()
         if not self.do_model_average:
             out["do_model_average"] = False
         return out
@@ -101,5 +101,5 @@ class WeightNormParamAttr(ParamAttr):
         super().__init__(**kwargs)
         self.dim = dim
 
-    def describe(self) -> dict:
+    def _plain(self) -> dict:
         raise NotImplementedError("WeightNormParamAttr needs the op 'norm', which is not there; use ParamAttr")

@@ -16,7 +16,7 @@ class WeightDecayRegularizer:
     def __init__(self, regularization_coeff: float = 0.0):
         self._regularization_coeff = regularization_coeff
 
-    def describe(self) -> dict:
+    def _plain(self) -> dict:
         """The decay as the key that a job file has for it: {"l2": 0.01}."""
         return {self.kind: float(self._regularization_coeff)}
 

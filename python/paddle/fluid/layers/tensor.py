@@ -1,6 +1,7 @@
 """Variables, constants, copies and element types."""
 from __future__ import annotations
 
+import copy
 from typing import Optional, Sequence
 
 import numpy as np
@@ -35,10 +36,10 @@ def create_parameter(shape: Sequence[int], dtype, name: Optional[str] = None, at
     attr = ParamAttr._to_attr(attr)
     if attr is False:
         raise ValueError("create_parameter: attr=False says that there shall be no parameter")
-    described = attr.describe()
-    if default_initializer is not None:
-        described.setdefault("initializer", default_initializer.describe())
-    return call("create_parameter", shape=shape, dtype=dtype, name=name, attr=described, is_bias=is_bias)
+    if default_initializer is not None and attr.initializer is None:
+        attr = copy.copy(attr)
+        attr.initializer = default_initializer
+    return call("create_parameter", shape=shape, dtype=dtype, name=name, attr=attr, is_bias=is_bias)
 
 
 def create_global_var(shape: Sequence[int], value: float, dtype, persistable: bool = False, force_cpu: bool = False,
