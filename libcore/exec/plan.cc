@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/interrupt.h"
 #include "base/random.h"
 #include "base/suggest.h"
 #include "exec/fuse.h"
@@ -205,10 +206,11 @@ void Plan::run(uint64_t step) {
 }
 
 void Plan::run_step(const Step& s, uint64_t number) {
+  check_interrupt();
   try {
     s.kernel(Run(s.args.data(), pool_, scratch_, s.seed, number, options_.remote));
   } catch (Error& e) {
-    throw e.within("running ", op_text(s.op));
+    throw e.within("running ", op_with_origin(s.op));
   }
   if (options_.check_nan_inf) check_finite(s);
 }
@@ -240,7 +242,7 @@ void Plan::check_finite(const Step& step) const {
                     vars_[static_cast<size_t>(i)].name, "' ", v.shape, " is ", p[k], " after op ",
                     step.op.type,
                     ": lower the learning rate, clip gradients or look at the data of this batch")
-            .within("running ", op_text(step.op));
+            .within("running ", op_with_origin(step.op));
       }
     });
   }

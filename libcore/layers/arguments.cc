@@ -355,15 +355,6 @@ void Arguments::read(const Value& v, const std::string& name, Initializer& place
                        did_you_mean(*kind, known), ": it is one of ", listed(known)));
 }
 
-// Text is the name of a variable: a front end may have computed the rate by other layers.
-void Arguments::read(const Value& v, const std::string& name, LearningRate& place,
-                     Problems& wrong) {
-  if (const std::string* variable = v.as<std::string>())
-    place = LearningRate(*variable);
-  else
-    read(v, name, place.value, wrong);
-}
-
 void Arguments::read(const Value& v, const std::string& name, GradientClip& place,
                      Problems& wrong) {
   const Dict* dict = v.as<Dict>();

@@ -86,7 +86,6 @@ class Arguments {
   static void read(const Value& v, const std::string& name, ParamAttrs& place, Problems& wrong);
   static void read(const Value& v, const std::string& name, Initializer& place, Problems& wrong);
   static void read(const Value& v, const std::string& name, GradientClip& place, Problems& wrong);
-  static void read(const Value& v, const std::string& name, LearningRate& place, Problems& wrong);
   template <class T>
   static void read(const Value& v, const std::string& name, std::optional<T>& place,
                    Problems& wrong) {
@@ -121,7 +120,6 @@ class Arguments {
   static std::string type_of(const ParamAttrs&) { return "parameter"; }
   static std::string type_of(const Initializer&) { return "initializer"; }
   static std::string type_of(const GradientClip&) { return "clip"; }
-  static std::string type_of(const LearningRate&) { return "number"; }
   template <class T>
   static std::string type_of(const std::optional<T>&) {
     return type_of(T{});
@@ -135,7 +133,6 @@ class Arguments {
   static std::string shown(DType v) { return name_of(v); }
   static std::string shown(const std::array<int32_t, 2>& v);
   static std::string shown(const Ints& v);
-  static std::string shown(const LearningRate& v) { return shown(v.value); }
   template <class T>
   static std::string shown(const T&) {  // things without a short spelling
     return "none";

@@ -13,6 +13,16 @@
 
 namespace paddle {
 
+// A number, or the name of a variable that a schedule computes.
+struct LearningRate {
+  float value = 0;
+  std::string var = {};
+  LearningRate() = default;
+  LearningRate(double number) : value(static_cast<float>(number)) {}
+  LearningRate(std::string name) : var(std::move(name)) {}
+  LearningRate(const char* name) : var(name) {}
+};
+
 // `name` stands in front of the names of the optimizer's state.
 struct Sgd {
   LearningRate learning_rate;

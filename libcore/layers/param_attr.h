@@ -62,16 +62,6 @@ inline GradientClip clip_by_global_norm(float norm, std::string group = "default
   return {GradientClip::Kind::global_norm, norm, 0, std::move(group)};
 }
 
-// A number, or the name of a variable that a schedule computes.
-struct LearningRate {
-  float value = 0;
-  std::string var = {};
-  LearningRate() = default;
-  LearningRate(double number) : value(static_cast<float>(number)) {}
-  LearningRate(std::string name) : var(std::move(name)) {}
-  LearningRate(const char* name) : var(name) {}
-};
-
 struct ParamAttr {
   std::string name = {};                        // "" = made of the layer's name: "fc_0.w_0"
   std::optional<Initializer> initializer = {};  // absent = the layer's own choice

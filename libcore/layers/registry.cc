@@ -104,7 +104,7 @@ std::span<const LayerRow> layer_rows() {
 std::vector<Parameter> parameters_of(const LayerRow& row) { return declared(row, Resolve{}); }
 std::vector<Parameter> parameters_of(const OptimizerRow& row) { return declared(row); }
 std::vector<Parameter> parameters_of(const ScheduleRow& row) {
-  return declared(row, LearningRate{});
+  return declared(row, LearningRate());
 }
 
 Names build_layer(const Builder& b, const Dict& args, const Aliases& aliases) {
@@ -138,20 +138,6 @@ void build_layers(const Builder& b, const std::vector<Dict>& layers, Aliases& al
   }
 }
 
-std::string make_schedule(const Builder& b, const Dict& args, const LearningRate& rate) {
-  Names problems;
-  const std::string type = type_of(args, problems);
-  const ScheduleRow* row = find_row(schedule_rows(), type);
-  if (row == nullptr && problems.empty())
-    problems.push_back(no_such("schedule", schedule_rows(), type));
-  if (!problems.empty()) fail("schedule: ", problems);
-  Arguments a(&args);
-  const auto make = row->declare(a, rate);
-  problems = a.problems({"type"});
-  if (!problems.empty()) fail("schedule " + type + ": ", problems);
-  return make(b);
-}
-
 Optimizer make_optimizer(const Builder& b, const Dict& args) {
   Names problems;
   const std::string type = type_of(args, problems);
@@ -170,13 +156,37 @@ Optimizer make_optimizer(const Builder& b, const Dict& args) {
   if (schedule != nullptr && !schedule->as<std::monostate>()) {
     const Dict* dict = schedule->as<Dict>();
     if (dict == nullptr) fail("optimizer: ", {"'schedule' must be an object with a 'type'"});
-    std::visit([&](auto& o) { o.learning_rate = make_schedule(b, *dict, o.learning_rate); },
+    std::visit([&](auto& o) { o.learning_rate = build_schedule(b, *dict, o.learning_rate); },
                optimizer);
   }
   if (clip)
     for (Var* v : b.main().parameters())
       if (v->param->clip.kind == GradientClip::Kind::none) v->param->clip = *clip;
   return optimizer;
+}
+
+std::string build_schedule(const Builder& b, const Dict& args, LearningRate rate) {
+  Names problems;
+  const std::string type = type_of(args, problems);
+  const ScheduleRow* row = find_row(schedule_rows(), type);
+  if (row == nullptr && problems.empty())
+    problems.push_back(no_such("schedule", schedule_rows(), type));
+  if (!problems.empty()) fail("schedule: ", problems);
+  if (const Value* v = find(args, "learning_rate")) {
+    if (const std::string* name = v->as<std::string>())
+      rate = b.var(*name).name;
+    else
+      Arguments::read(*v, "learning_rate", rate.value, problems);
+  }
+  if (!rate.var.empty() && type != "linear_lr_warmup")
+    problems.push_back(
+        text("'learning_rate' must be a number, found the variable '", rate.var, "'"));
+  Arguments a(&args);
+  const auto make = row->declare(a, rate);
+  const Names found = a.problems({"type", "learning_rate"});
+  problems.insert(problems.end(), found.begin(), found.end());
+  if (!problems.empty()) fail("schedule " + type + ": ", problems);
+  return make(b);
 }
 
 }  // namespace paddle

@@ -8,7 +8,8 @@ namespace {
 // decay has other names.
 template <class O>
 void declare_common(Arguments& a, O& o) {
-  a.optional("learning_rate", o.learning_rate, "positive, unless a schedule gives the rate alone");
+  a.optional("learning_rate", o.learning_rate.value,
+             "positive, unless a schedule gives the rate alone");
   a.optional("name", o.name, "stands in front of the names of the optimizer's state");
   constexpr bool own = requires { o.l1; };
   const char *name1 = own ? "l1_decay" : "l1", *name2 = own ? "l2_decay" : "l2";
@@ -49,33 +50,24 @@ Optimizer declare_optimizer(Arguments& a) {
 
 using Rate = std::function<std::string(const Builder&)>;
 
-// The number that a rule starts from; only a warm-up takes a variable.
-float start_of(Arguments& a, const LearningRate& rate) {
-  if (!rate.var.empty())
-    a.problem(text("learning_rate must be a number here, found the variable '", rate.var, "'"));
-  return rate.value;
-}
-
 template <std::string (*decay)(const Builder&, float, float, float, bool)>
-Rate declare_decay(Arguments& a, const LearningRate& start) {
-  const float rate = start_of(a, start);
+Rate declare_decay(Arguments& a, const LearningRate& rate) {
   float decay_steps = 0, decay_rate = 0;
   bool staircase = false;
   a.required("decay_steps", decay_steps, "length of a period");
   a.required("decay_rate", decay_rate, "of the rule");
   a.optional("staircase", staircase, "whole periods only");
-  return [=](const Builder& b) { return decay(b, rate, decay_steps, decay_rate, staircase); };
+  return [=](const Builder& b) { return decay(b, rate.value, decay_steps, decay_rate, staircase); };
 }
 
-Rate declare_polynomial(Arguments& a, const LearningRate& start) {
-  const float rate = start_of(a, start);
+Rate declare_polynomial(Arguments& a, const LearningRate& rate) {
   float decay_steps = 0;
   PolynomialOptions o;
   a.required("decay_steps", decay_steps, "steps until the end");
   a.optional("end_learning_rate", o.end_learning_rate, "the rate at the end");
   a.optional("power", o.power, "1 = a line");
   a.optional("cycle", o.cycle, "start again after the end");
-  return [=](const Builder& b) { return polynomial_decay(b, rate, decay_steps, o); };
+  return [=](const Builder& b) { return polynomial_decay(b, rate.value, decay_steps, o); };
 }
 
 Rate declare_piecewise(Arguments& a, const LearningRate&) {
@@ -93,12 +85,11 @@ Rate declare_noam(Arguments& a, const LearningRate&) {
   return [=](const Builder& b) { return noam_decay(b, d_model, warmup_steps); };
 }
 
-Rate declare_cosine(Arguments& a, const LearningRate& start) {
-  const float rate = start_of(a, start);
+Rate declare_cosine(Arguments& a, const LearningRate& rate) {
   float step_each_epoch = 0, epochs = 0;
   a.required("step_each_epoch", step_each_epoch, "steps of one pass over the data");
   a.required("epochs", epochs, "passes until 0");
-  return [=](const Builder& b) { return cosine_decay(b, rate, step_each_epoch, epochs); };
+  return [=](const Builder& b) { return cosine_decay(b, rate.value, step_each_epoch, epochs); };
 }
 
 Rate declare_warmup(Arguments& a, const LearningRate& rate) {

@@ -221,25 +221,26 @@ TEST_CASE("layers write into a given variable, or make one of their own", "[laye
              Contains("needs 3 values, found 1"));
 }
 
-TEST_CASE("a learning rate may be a variable", "[layers]") {
+TEST_CASE("a warm-up may lead to another schedule, and ftrl has decays beside its own l1 and l2",
+          "[layers]") {
   NetCase c;
   const std::string loss = mean(c.b, fc(c.b, data(c.b, "x", {2}), 1));
-  const std::string rate = make_schedule(
+  const std::string rate = build_schedule(
       c.b, {{"type", "exponential_decay"}, {"decay_steps", 1}, {"decay_rate", 0.5}}, 0.1);
-  const std::string warm = make_schedule(
+  const std::string warm = build_schedule(
       c.b, {{"type", "linear_lr_warmup"}, {"warmup_steps", 2}, {"end_lr", 0.1}}, rate);
   const Optimizer o = make_optimizer(
-      c.b, {{"type", "ftrl"}, {"learning_rate", warm}, {"l1", 0.5}, {"l2_decay", 0.25}});
-  CHECK(std::get<Ftrl>(o).learning_rate.var == warm);
+      c.b, {{"type", "ftrl"}, {"learning_rate", 0.1}, {"l1", 0.5}, {"l2_decay", 0.25}});
+  CHECK(c.b.var(warm).shape == Shape{1});
   CHECK(std::get<Ftrl>(o).l1 == 0.5f);
   CHECK(std::get<Ftrl>(o).regularization == l2_decay(0.25f));
   CHECK_THAT(error_of([&] {
-               make_schedule(c.b, {{"type", "linear_lr_warmup"}, {"warmup_steps", 2}}, rate);
+               build_schedule(c.b, {{"type", "linear_lr_warmup"}, {"warmup_steps", 2}}, rate);
              }),
              Contains("'end_lr' is missing"));
-  CHECK_THAT(
-      error_of([&] {
-        make_schedule(c.b, {{"type", "cosine_decay"}, {"step_each_epoch", 1}, {"epochs", 2}}, rate);
-      }),
-      Contains("must be a number here"));
+  CHECK_THAT(error_of([&] {
+               build_schedule(
+                   c.b, {{"type", "cosine_decay"}, {"step_each_epoch", 1}, {"epochs", 2}}, rate);
+             }),
+             Contains("must be a number"));
 }

@@ -91,6 +91,17 @@ class GradientClipByGlobalNorm(BaseGradientClipAttr):
         return f"ByGlobalNorm, clip_norm={self.clip_norm:f}, group_name={self.group_name}"
 
 
+def _from_plain(plain: Optional[dict]) -> Optional[BaseGradientClipAttr]:
+    """The clip of an object as the core keeps it; None of None."""
+    if plain is None:
+        return None
+    if plain["type"] == "value":
+        return GradientClipByValue(plain["max"], plain["min"])
+    if plain["type"] == "norm":
+        return GradientClipByNorm(plain["max"])
+    return GradientClipByGlobalNorm(plain["max"], plain["group"])
+
+
 def set_gradient_clip(clip: BaseGradientClipAttr, param_list: Optional[Sequence] = None, program=None) -> None:
     """Sets the clip of parameters. Call it after the network is built and before `minimize`.
 

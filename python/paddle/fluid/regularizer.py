@@ -36,5 +36,12 @@ class L2DecayRegularizer(WeightDecayRegularizer):
     kind = "l2"
 
 
+def _from_plain(pair):
+    """The regularizer of a pair ("l2", 0.01), as the core keeps it; None of None."""
+    if pair is None:
+        return None
+    return (L1DecayRegularizer if pair[0] == "l1" else L2DecayRegularizer)(pair[1])
+
+
 L1Decay = L1DecayRegularizer
 L2Decay = L2DecayRegularizer

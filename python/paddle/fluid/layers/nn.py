@@ -12,6 +12,7 @@ from ._shape import *  # noqa: F401,F403
 from ._shape import __all__ as _shape_all
 from .loss import *  # noqa: F401,F403
 from .loss import __all__ as _loss_all
+from .ops import *  # noqa: F401,F403
 
 __all__ = [
     "autoincreased_step_counter", "batch_norm", "conv2d", "dropout", "embedding", "fc", "layer_norm", "pool2d",

@@ -1,0 +1,127 @@
+"""Runs programs."""
+import contextlib
+
+from .. import _core
+from . import core, framework
+from .framework import Program, Variable
+
+__all__ = ["Executor", "Scope", "global_scope", "scope_guard"]
+
+Scope = _core.Scope
+_global_scope = Scope()
+
+
+def global_scope() -> Scope:
+    """Where variables live between runs, unless run() is told another place."""
+    return _global_scope
+
+
+def _switch_scope(scope: Scope) -> Scope:
+    global _global_scope
+    old, _global_scope = _global_scope, scope
+    return old
+
+
+@contextlib.contextmanager
+def scope_guard(scope: Scope):
+    """Another global scope inside."""
+    if not isinstance(scope, Scope):
+        raise TypeError(f"scope_guard takes a Scope, found {scope!r} of type {type(scope).__name__}")
+    old = _switch_scope(scope)
+    try:
+        yield
+    finally:
+        _switch_scope(old)
+
+
+def _fetch_names(fetch_list) -> list:
+    if isinstance(fetch_list, (str, Variable)):
+        fetch_list = [fetch_list]
+    names = []
+    for item in fetch_list:
+        if isinstance(item, Variable):
+            names.append(item.name)
+        elif isinstance(item, str):
+            names.append(item)
+        else:
+            raise TypeError(f"fetch_list holds Variables or their names, found {item!r} of type {type(item).__name__}")
+    return names
+
+
+class Executor:
+    """Runs programs on the CPU.
+
+    place: CPUPlace(); None means the same.
+    """
+
+    # Runs programs whose attribute _distributed is set: a function (executor, program, feed, fetch names, scope,
+    # return_numpy) -> list. paddle.fluid.transpiler sets it when it is imported.
+    _run_hook = None
+    # Called once by close() with the executor: says goodbye to the pservers.
+    _close_hook = None
+
+    def __init__(self, place=None):
+        if place is not None and not isinstance(place, core.CPUPlace):
+            if isinstance(place, (core.CUDAPlace, core.CUDAPinnedPlace)):
+                raise core.ConfigError(f"nothing computes on GPUs yet: Executor({place!r}) is not possible, use CPUPlace()")
+            raise TypeError(f"Executor takes a place such as CPUPlace(), found {place!r}")
+        self.place = core.CPUPlace() if place is None else place
+        self._core = _core.Executor()
+        self._closed = False
+
+    def run(self, program=None, feed=None, fetch_list=None, feed_var_name="feed", fetch_var_name="fetch", scope=None,
+            return_numpy=True, use_program_cache=False):
+        """Runs a program once and returns what fetch_list names, as numpy arrays (with return_numpy=False as LoDTensors).
+
+        program: a Program or CompiledProgram; None = the default main program.
+        feed: {name of a variable: array or LoDTensor}. Arrays in row-major order and of the declared type are used
+            where they are; others are converted.
+        scope: where parameters live; None = global_scope().
+        """
+        if self._closed:
+            raise RuntimeError("Attempted to use a closed Executor: make a new one, or call close() later")
+        if program is None:
+            program = framework._main_program
+        elif type(program) is not Program:
+            program = self._program_of(program)
+        if feed is None:
+            feed = {}
+        elif type(feed) is not dict:
+            feed = self._feed_of(feed)
+        fetches = [] if fetch_list is None else _fetch_names(fetch_list)
+        if scope is None:
+            scope = _global_scope
+        if program._distributed is not None:
+            return self._run_distributed(program, feed, fetches, scope, return_numpy)
+        return self._core.run(program._core, scope, feed, fetches, return_numpy)
+
+    @staticmethod
+    def _program_of(program) -> Program:
+        inner = getattr(program, "_program", None)  # a CompiledProgram
+        if isinstance(inner, Program):
+            return inner
+        if isinstance(program, Program):
+            return program
+        raise TypeError("Executor requires Program as its Parameter. But you passed in "
+                        f"{program!r} of type {type(program).__name__}")
+
+    @staticmethod
+    def _feed_of(feed) -> dict:
+        if isinstance(feed, (list, tuple)) and len(feed) == 1:
+            feed = feed[0]
+        if not isinstance(feed, dict):
+            raise TypeError(f"feed requires dict as its Parameter, found {feed!r} of type {type(feed).__name__}")
+        return feed
+
+    def _run_distributed(self, program, feed, fetches, scope, return_numpy):
+        if Executor._run_hook is None:
+            raise core.ConfigError("this program is half of a divided one: import paddle.fluid.transpiler to run it")
+        return Executor._run_hook(self, program, feed, fetches, scope, return_numpy)
+
+    def close(self):
+        """Ends its work; a trainer says goodbye to its pservers. A second call does nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        if Executor._close_hook is not None:
+            Executor._close_hook(self)

@@ -1,0 +1,12 @@
+// paddle._core: what the package's Python files are written over.
+#include "base/version.h"
+#include "bindings.h"
+
+PYBIND11_MODULE(_core, m) {
+  m.doc() = "The C++ core: programs, layers, executor, files. Use paddle.fluid instead.";
+  paddle::bind_errors(m);
+  paddle::bind_program(m);
+  paddle::bind_layers(m);
+  paddle::bind_tensor(m);
+  paddle::bind_executor(m);
+}
