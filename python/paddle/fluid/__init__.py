@@ -4,6 +4,8 @@ from . import (average, backward, clip, evaluator, initializer, layers, metrics,
                regularizer)
 from .backward import append_backward, gradients
 from .data import data
+from .data_feeder import DataFeeder
+from .dataset import DatasetFactory, InMemoryDataset, QueueDataset
 from .param_attr import ParamAttr, WeightNormParamAttr
 from .core import (CPUPlace, CUDAPinnedPlace, CUDAPlace, LoDTensor, Scope, cpu_places, cuda_pinned_places, cuda_places,
                    is_compiled_with_cuda)
