@@ -92,5 +92,6 @@ void bind_executor(py::module_& m);
 void bind_data(py::module_& m);
 void bind_dataset(py::module_& m);
 void bind_options(py::module_& m);
+void bind_io(py::module_& m);
 
 }  // namespace paddle

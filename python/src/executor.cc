@@ -136,7 +136,8 @@ void bind_executor(py::module_& m) {
       .def("set_remote", &PyExecutor::set_remote, py::arg("remote").none(true))
       .def("profile", [](PyExecutor& e) {
         py::list out;
-        for (const OpCost& c : e.profile()) out.append(py::make_tuple(c.op, c.seconds, c.calls));
+        for (const OpCost& c : e.profile())
+          out.append(py::make_tuple(c.op, c.seconds, c.calls, c.least, c.most));
         return out;
       });
 }
