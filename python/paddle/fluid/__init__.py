@@ -1,5 +1,10 @@
 """Fluid: networks as programs of layers, run by an Executor, alone or with parameter servers."""
 from . import core, executor, framework, layer_helper, unique_name
+from . import (average, backward, clip, evaluator, initializer, layers, metrics, nets, optimizer, param_attr,
+               regularizer)
+from .backward import append_backward, gradients
+from .data import data
+from .param_attr import ParamAttr, WeightNormParamAttr
 from .core import (CPUPlace, CUDAPinnedPlace, CUDAPlace, LoDTensor, Scope, cpu_places, cuda_pinned_places, cuda_places,
                    is_compiled_with_cuda)
 from .executor import Executor, global_scope, scope_guard
