@@ -6,6 +6,7 @@
 #include <string>
 
 #include "bindings.h"
+#include "options/options.h"
 #include "trainer/step_client.h"
 
 namespace paddle {
@@ -40,7 +41,7 @@ class PyJob {
   void collect();
   void close();
   std::optional<uint32_t> trainer() const;
-  uint64_t step() const { return client_ ? client_->step() : 0; }
+  uint64_t step() const { return client_ ? client_->step() : last_step_; }
   bool joined() const { return client_ && client_->joined(); }
   bool closed() const { return closed_; }
   const std::shared_ptr<PyCut>& cut() const { return cut_; }
@@ -49,11 +50,10 @@ class PyJob {
   std::shared_ptr<PyCut> cut_;
   std::map<std::string, std::string> flags_;
   ScopePtr scope_;
-  std::unique_ptr<StepClient> client_;
+  std::unique_ptr<StepClient> client_;  // from the first step until close()
+  std::optional<uint32_t> last_id_;     // of a client that is gone
+  uint64_t last_step_ = 0;
   bool closed_ = false;
 };
-
-void bind_transpile(py::module_& m);
-void bind_serve(py::module_& m);
 
 }  // namespace paddle

@@ -40,14 +40,14 @@ std::string difference(const Program& own, const StoreConfig& theirs) {
                   remedy);
     if (mine->shape != v.shape || mine->dtype != v.dtype)
       return text("'", v.name, "' is ", name_of(mine->dtype), mine->shape,
-                  " in this pserver's program and ", name_of(v.dtype), v.shape,
-                  " in the trainer's", remedy);
+                  " in this pserver's program and ", name_of(v.dtype), v.shape, " in the trainer's",
+                  remedy);
   }
   const Names here = updates_of(own), there = updates_of(theirs.program);
   for (size_t i = 0; i < std::min(here.size(), there.size()); ++i)
     if (here[i] != there[i])
-      return text("this pserver would run ", here[i], " where the trainer's program has ",
-                  there[i], remedy);
+      return text("this pserver would run ", here[i], " where the trainer's program has ", there[i],
+                  remedy);
   if (here.size() != there.size())
     return text("this pserver's program updates parameters by ", here.size(),
                 " ops, the trainer's by ", there.size(), remedy);
@@ -100,8 +100,7 @@ void serve(const ProgramPtr& program, const std::map<std::string, PyTensor>& pre
   const py::gil_scoped_release others;
   const std::unique_ptr<Server> server = open_server(s);
   log_info(text("Server listening on ", s.host, ":", server->port(0)));
-  if (!o.text("ready_file").empty())
-    write_file_atomically(o.text("ready_file"), server->lines());
+  if (!o.text("ready_file").empty()) write_file_atomically(o.text("ready_file"), server->lines());
   server->serve();
   const std::string failure = server->failure();
   require(failure.empty() || !o.flag("exit_when_done"), Error::Kind::peer, failure);
@@ -125,8 +124,7 @@ Options script_options(const OptionTable& table, const std::map<std::string, std
 }
 
 void bind_serve(py::module_& m) {
-  m.def("serve", &serve, py::arg("program"),
-        py::arg("presets") = std::map<std::string, PyTensor>{},
+  m.def("serve", &serve, py::arg("program"), py::arg("presets") = std::map<std::string, PyTensor>{},
         py::arg("flags") = std::map<std::string, std::string>{},
         "Serves a pserver's half until a signal, or the end of the job with exit_when_done.");
 }

@@ -106,13 +106,11 @@ PyJob::PyJob(std::shared_ptr<PyCut> cut, std::map<std::string, std::string> flag
     : cut_(std::move(cut)), flags_(std::move(flags)) {}
 
 void PyJob::begin(const ScopePtr& scope) {
-  if (client_) {
-    require(scope == scope_, Error::Kind::config,
-            "this trainer began in another scope: all steps of one job run in one scope");
-    return;
-  }
   require(!closed_, Error::Kind::config,
           "this trainer has left the job (close()): transpile anew for another job");
+  require(!client_ || scope == scope_, Error::Kind::config,
+          "this trainer began in another scope: all steps of one job run in one scope");
+  if (client_) return;
   for (const std::string& note : cut_->cut.notes) log_info(note);
   client_ = std::make_unique<StepClient>(cut_->cut, scope->scope, ps_options(*cut_, flags_));
   scope_ = scope;
@@ -131,27 +129,32 @@ void PyJob::close() {
     const py::gil_scoped_release others;
     const std::lock_guard<std::mutex> alone(scope_->mutex);
     client_->close();
+    last_id_ = client_->trainer();
+    last_step_ = client_->step();
+    client_.reset();  // its heartbeat ends: pservers that stay are free for another job
   }
   closed_ = true;
 }
 
 std::optional<uint32_t> PyJob::trainer() const {
   if (joined()) return client_->trainer();
+  if (last_id_) return last_id_;
   return cut_->id_given ? std::optional(cut_->options.trainer_id) : std::nullopt;
 }
 
 void bind_transpile(py::module_& m) {
   py::class_<PyCut, std::shared_ptr<PyCut>>(m, "Cut", "A program divided for pservers.")
       .def("apply", &apply, py::arg("main"), py::arg("startup"))
-      .def_property_readonly("trainer_program",
-                             [](const PyCut& c) {
-                               return program_ptr(c.mode == msg::Mode::geo ? c.main : c.cut.trainer);
-                             })
-      .def_property_readonly("trainer_startup",
-                             [](const PyCut& c) {
-                               return program_ptr(c.mode == msg::Mode::geo ? c.startup
-                                                                           : c.cut.trainer_startup);
-                             })
+      .def_property_readonly(
+          "trainer_program",
+          [](const PyCut& c) {
+            return program_ptr(c.mode == msg::Mode::geo ? c.main : c.cut.trainer);
+          })
+      .def_property_readonly(
+          "trainer_startup",
+          [](const PyCut& c) {
+            return program_ptr(c.mode == msg::Mode::geo ? c.startup : c.cut.trainer_startup);
+          })
       .def_property_readonly("main", [](const PyCut& c) { return program_ptr(c.main); })
       .def_property_readonly("startup", [](const PyCut& c) { return program_ptr(c.startup); })
       .def("pserver_program",
@@ -170,9 +173,10 @@ void bind_transpile(py::module_& m) {
       .def("digest", [](const PyCut& c) { return network_digest(c.main, c.startup); });
   m.def("transpile", &cut_program, py::arg("main"), py::arg("startup"), py::kw_only(),
         py::arg("trainer_id"), py::arg("trainers"), py::arg("endpoints"), py::arg("mode") = "sync",
-        py::arg("geo_steps") = 100, py::arg("slice_var_up") = true, py::arg("min_block_size") = 8192,
-        py::arg("split") = "round_robin",
+        py::arg("geo_steps") = 100, py::arg("slice_var_up") = true,
+        py::arg("min_block_size") = 8192, py::arg("split") = "round_robin",
         "Cuts a program that trains. The programs stay as they are until apply().");
+  m.def("hash_name", [](const std::string& name) { return hash_text(name); });
 
   py::class_<PyJob, std::shared_ptr<PyJob>>(m, "Job", "A trainer's part in a job with pservers.")
       .def(py::init<std::shared_ptr<PyCut>, std::map<std::string, std::string>>(), py::arg("cut"),
