@@ -98,5 +98,6 @@ void bind_serve(py::module_& m);
 void bind_data(py::module_& m);
 void bind_dataset(py::module_& m);
 void bind_options(py::module_& m);
+void bind_io(py::module_& m);
 
 }  // namespace paddle

@@ -142,7 +142,8 @@ void bind_executor(py::module_& m) {
            py::arg("job") = std::shared_ptr<PyJob>(), "With a job, a step of it.")
       .def("profile", [](PyExecutor& e) {
         py::list out;
-        for (const OpCost& c : e.profile()) out.append(py::make_tuple(c.op, c.seconds, c.calls));
+        for (const OpCost& c : e.profile())
+          out.append(py::make_tuple(c.op, c.seconds, c.calls, c.least, c.most));
         return out;
       });
 }

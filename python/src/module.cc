@@ -14,4 +14,5 @@ PYBIND11_MODULE(_core, m) {
   paddle::bind_data(m);
   paddle::bind_dataset(m);
   paddle::bind_options(m);
+  paddle::bind_io(m);
 }
