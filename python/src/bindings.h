@@ -93,11 +93,11 @@ void bind_program(py::module_& m);
 void bind_layers(py::module_& m);
 void bind_tensor(py::module_& m);
 void bind_executor(py::module_& m);
-void bind_transpile(py::module_& m);
-void bind_serve(py::module_& m);
 void bind_data(py::module_& m);
 void bind_dataset(py::module_& m);
 void bind_options(py::module_& m);
 void bind_io(py::module_& m);
+void bind_transpile(py::module_& m);
+void bind_serve(py::module_& m);
 
 }  // namespace paddle

@@ -161,7 +161,8 @@ class Hogwild {
     const auto batches = static_cast<double>(w.batches);
     int i = 0;
     for (const OpCost& cost : plan.profile())
-      std::fprintf(stderr, "op_name:[%d][%s], op_mean_time:[%fs]\n", i++, cost.op.c_str(),
+      std::fprintf(stderr, "op_name:[%d][%s], op_mean_time:[%.9fs]\n", i++,
+                   cost.op.substr(0, cost.op.find(':')).c_str(),
                    cost.calls ? cost.seconds / static_cast<double>(cost.calls) : 0.0);
     std::fprintf(stderr, "mean read time: %fs\n", w.read_seconds / batches);
     std::fprintf(stderr, "IO percent: %f\n", 100 * w.read_seconds / seconds);

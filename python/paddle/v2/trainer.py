@@ -45,33 +45,44 @@ class SGD:
         with fluid.program_guard(self._test.main, self._test.startup):
             self._test_total = self._test.total_cost()
         self._build(layers, update_equation)
-        self._check_parameters()
+        self._stepped = False
+        if self._cluster is not None:
+            parameters._sync = self._collect
 
     def _build(self, layers: List[LayerOutput], update: Optimizer) -> None:
         self._topology = Topology(layers, defaults=Defaults(update.l2_rate, update.clipping))
-        main, startup = self._topology.main, fluid.Program()
-        with fluid.program_guard(main, self._topology.startup):
+        self._program, startup = self._topology.main, self._topology.startup
+        cluster = self._cluster
+        sync = cluster is not None and cluster["sync"] and not update.is_async
+        with fluid.program_guard(self._program, startup):
             self._total = self._topology.total_cost()
             loss = self._total
-            sync = self._cluster is not None and self._cluster["sync"] and not update.is_async
-            if sync and self._cluster["trainers"] > 1:
+            if sync and cluster["trainers"] > 1:
                 # Pservers apply the mean over the trainers; here it must be the sum.
-                loss = fluid.layers.scale(loss, scale=float(self._cluster["trainers"]))
-        with fluid.program_guard(main, startup):
+                loss = fluid.layers.scale(loss, scale=float(cluster["trainers"]))
             update.fluid().minimize(loss, startup_program=startup)
-        self._program = main
-        if self._cluster is None:
-            self._executor.run(startup, scope=self._scope)
-        else:
+        self._check_parameters()
+        if cluster is not None:
             self._join(startup, sync)
+        given = {name: self.parameters[name] for name in self.parameters}
+        self._executor.run(startup, scope=self._scope)  # what the optimizer keeps; parameters have their values already
+        for name, value in given.items():
+            self.parameters[name] = value
 
     def _join(self, startup: "fluid.Program", sync: bool) -> None:
         """Cuts the program and takes part in the job."""
-        t = fluid.DistributeTranspiler()
+        how = fluid.DistributeTranspilerConfig()
+        how.runtime_split_send_recv = not sync  # async: nobody waits
+        t = fluid.DistributeTranspiler(config=how)
         t.transpile(trainer_id=self._cluster["trainer_id"], program=self._program, pservers=",".join(self._cluster["pservers"]),
                     trainers=self._cluster["trainers"], sync_mode=sync, startup_program=startup)
-        self._executor.run(startup, scope=self._scope)
         self._program = t.get_trainer_program()
+
+    def _collect(self) -> None:
+        """Brings the pservers' values here, once after each step that may have changed them."""
+        if self._stepped:
+            self._stepped = False
+            self._program._distributed.collect()
 
     def _check_parameters(self) -> None:
         for p in self._topology.parameters():
@@ -102,6 +113,7 @@ class SGD:
             for batch_id, batch in enumerate(reader()):
                 tell(event.BeginIteration(pass_id, batch_id))
                 cost, *metrics = self._run(self._program, feeder.feed(batch), self._total, self._topology.metrics)
+                self._stepped = self._cluster is not None
                 tell(event.EndForwardBackward(pass_id, batch_id))
                 tell(event.EndIteration(pass_id, batch_id, cost / len(batch), dict(zip(names, metrics))))
                 sums, samples = sums + np.array(metrics) * len(batch), samples + len(batch)
@@ -109,6 +121,7 @@ class SGD:
 
     def test(self, reader: Callable[[], Iterator[List[Any]]], feeding: Feeding = None) -> event.TestResult:
         """The mean cost per sample, and the metrics, of the parameters as they are now."""
+        self._collect()
         feeder = Feeder(self._test, feeding)
         names = list(self._test.metrics)
         total, sums, samples = 0.0, np.zeros(len(names)), 0
