@@ -15,6 +15,7 @@ from .framework import (Program, Variable, default_main_program, default_startup
 from .io import load, save
 from .lod_tensor import create_lod_tensor, create_random_int_lodtensor
 from .param_attr import ParamAttr, WeightNormParamAttr
+from . import communicator, transpiler
 from .transpiler import DistributeTranspiler, DistributeTranspilerConfig, memory_optimize, release_memory
 
 Tensor = LoDTensor

@@ -43,9 +43,11 @@ class TrainerHalf:
         executor._jobs.add(self)
         return executor._core.run(program._core, scope, feed, fetches, return_numpy, job=self.job)
 
-    def collect(self):
-        """What the pservers have comes into the scope of the job."""
+    def collect(self, executor=None, program=None, scope=None):
+        """What the pservers have comes into the scope of the job. Returns the program that was cut, whose variables are all here
+        then."""
         self.job.collect()
+        return self.origin
 
     def close(self):
         """Leaves the job; once."""
@@ -60,6 +62,7 @@ class TrainerStartup:
         self.half = half
         self.cut = half.cut
         self.origin = None
+        self.collect = half.collect
 
     def run(self, executor, program, feed, fetches, scope, return_numpy):
         executor._jobs.add(self.half)
@@ -75,11 +78,29 @@ class ServerHalf:
         self.origin = None
         self.presets = {}
 
-    def load(self, values):
-        """Takes this server's rows of whole variables: {name: array}. Those of other servers are left out."""
-        here = [s for s in self.cut.slices if s["endpoint"] == self.endpoint]
+    def load_vars(self, executor, dirname, program, vars, predicate, filename):
+        """Takes this server's rows of what was saved in the form of one process; what is not this server's is left out."""
+        from paddle.fluid import io
+        whole = self.cut.main
+        block = whole.block(0)
+        wanted = {s["param"] for s in self._own()} | {n for s in self._own() for n in s["states"]} | set(self.cut.shared)
+        if vars is not None:
+            wanted &= {v if isinstance(v, str) else v.name for v in vars}
+        elif predicate is io.is_parameter:
+            wanted = {n for n in wanted if block.var(n).is_parameter}
+        scope = core.Scope()
+        names = sorted(n for n in wanted if block.has(n))
+        if filename:  # one file holds all variables in order
+            names = sorted(n for n in block.var_names() if block.var(n).persistable)
+        _core.load_vars(dirname, whole, names, scope, filename or "")
+        self._take({n: scope.find_var(n).get_tensor().numpy() for n in names if n in wanted})
+
+    def _own(self):
+        return [s for s in self.cut.slices if s["endpoint"] == self.endpoint]
+
+    def _take(self, values):
         shapes = {name: tuple(v.shape) for name, v in self._kept().items()}
-        for s in here:
+        for s in self._own():
             for name, source in [(s["name"], s["param"])] + [(state, state) for state in s["states"]]:
                 if source not in values:
                     continue
@@ -93,6 +114,9 @@ class ServerHalf:
     def _kept(self):
         block = self.cut.pserver_program(self.endpoint).block(0)
         return {n: block.var(n) for n in block.var_names() if block.var(n).persistable}
+
+    def collect(self, executor=None, program=None, scope=None):
+        raise core.ConfigError("a pserver saves no model: trainer 0 does, for all (snapshots are the pservers' own: snapshot_dir)")
 
     def run(self, executor, program, feed, fetches, scope, return_numpy):
         flags = {} if "PADDLE_INIT_PEER_TIMEOUT" in os.environ else {"peer_timeout": str(_FOREVER)}
