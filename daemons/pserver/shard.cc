@@ -236,10 +236,12 @@ void Shard::closed(Peer& peer, const std::string& why) {
   for (Round& r : rounds_)
     std::erase_if(r.pulls, [&](const Waiting& w) { return w.peer == &peer; });
   const Time now = Clock::now();
-  if (!peer.greeted)
-    log_warn(
-        text("port ", port(), ": closed the connection of ", peer.connection->peer(), ": ", why));
-  else if (peer.is_trainer())
+  if (!peer.greeted) {
+    const std::string line =
+        text("port ", port(), ": closed the connection of ", peer.connection->peer(), ": ", why);
+    // Who says nothing only looked whether the port is open.
+    peer.connection->bytes_in() == 0 ? log_detail(1, line) : log_warn(line);
+  } else if (peer.is_trainer())
     log_info(text("port ", port(), ": the connection of ", peer.name(), " ended: ", why));
   if (peer.greeted && members_ && peer.role != msg::Role::observer)
     members_->closed(peer.trainer, peer.incarnation, now);

@@ -51,6 +51,11 @@ class PsClient : public Remote, private LinkOwner {
   // is the version of the values in the scope. Throws Error(peer) after peer_timeout, Error(config)
   // where the pservers refuse.
   Rewind join(uint64_t first_step);
+  // Greets all shards anew, after a step was given up half way by something else than Rewind.
+  Rewind rejoin() { return join_once(first_step_); }
+  // Finds the memory of the parameters, where somebody has put other tensors into the scope.
+  // Nothing may be on its way (refresh()).
+  void locate();
   // The id that the shards know this trainer by.
   uint32_t trainer() const { return options_.hello.trainer; }
   uint32_t trainers() const { return options_.hello.trainers; }
@@ -107,7 +112,6 @@ class PsClient : public Remote, private LinkOwner {
   template <class Body>
   void guarded(const Body& body);
 
-  void locate();
   void take_id();
   void ask_for_another_id(const ShardFailure& refusal);
   void wait_for_greetings(size_t count);

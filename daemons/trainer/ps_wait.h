@@ -1,6 +1,7 @@
 // The waits of PsClient: each has a name, a deadline and a way out when a connection breaks.
 #pragma once
 
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "base/run_main.h"
 #include "trainer/ps_client.h"
@@ -36,6 +37,7 @@ void PsClient::wait(const std::function<std::string()>& what, const Done& done) 
   while (!done()) {
     io_.run_one_for(std::chrono::milliseconds(200));
     io_.poll();
+    check_interrupt();
     check_links();
     voice.speak(what);
     require(stop_signal() == 0, Error::Kind::peer, "stopped while waiting for ", what());

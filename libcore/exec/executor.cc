@@ -28,6 +28,20 @@ Plan& Executor::plan(const Program& program, Scope& scope, const Names& feeds,
   return *plans_.front().plan;
 }
 
+void Executor::set_remote(Remote* remote) {
+  plans_.clear();
+  options_.plan.remote = remote;
+}
+
+std::vector<OpCost> Executor::profile() const {
+  std::vector<OpCost> out;
+  for (const Entry& e : plans_) {
+    const std::vector<OpCost> some = e.plan->profile();
+    out.insert(out.end(), some.begin(), some.end());
+  }
+  return out;
+}
+
 std::vector<Tensor> Executor::run(const Program& program, Scope& scope, const Feeds& feeds,
                                   const Names& fetches, uint64_t step) {
   Names names;

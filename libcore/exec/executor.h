@@ -31,6 +31,11 @@ class Executor {
   // have been used.
   Plan& plan(const Program& program, Scope& scope, const Names& feeds, const Names& fetches);
 
+  // Who send and recv ops of later runs talk to; null for none. Plans made before are dropped.
+  void set_remote(Remote* remote);
+  // What the ops of all plans cost so far, where PlanOptions::profile is set.
+  std::vector<OpCost> profile() const;
+
   ThreadPool& pool() { return pool_; }
 
  private:

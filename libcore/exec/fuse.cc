@@ -41,6 +41,11 @@ class Fuser {
 
   int size() const { return static_cast<int>(ops_.size()); }
   Op& op(int i) { return ops_[static_cast<size_t>(i)]; }
+  // The fused op in place of one of its parts, whose origin it keeps.
+  void put(int i, Op fused) {
+    fused.origin = op(i).origin;
+    op(i) = std::move(fused);
+  }
 
   // One name in a slot, or "".
   static std::string only(const Slots& slots, std::string_view slot) {
@@ -146,7 +151,7 @@ class Fuser {
     if (op(i).out.has("Y@GRAD")) fused.out.set("W@GRAD", op(i).out["Y@GRAD"]);
     if (!bias_grad.empty()) fused.out.set("Bias@GRAD", {bias_grad});
     fused.attrs = {{"x_num_col_dims", columns}, {"act", act}};
-    op(i) = std::move(fused);
+    put(i, std::move(fused));
     erase(gone);
     return true;
   }
@@ -175,7 +180,7 @@ class Fuser {
              .in = {{"X", op(i).in["X"]}, {"W", op(i).in["Y"]}, {"Bias", op(add).in["Y"]}},
              .out = {{"Out", {out}}},
              .attrs = {{"x_num_col_dims", columns}, {"act", act}}};
-    op(last) = std::move(fused);
+    put(last, std::move(fused));
     erase(last == add ? std::vector<int>{i} : std::vector<int>{i, add});
     return true;
   }
@@ -191,13 +196,13 @@ class Fuser {
     const Names reads = {only(op(loss_grad).in, "Label"), only(op(loss_grad).in, "Y@GRAD"),
                          only(op(i).in, "Out")};
     if (disturbed(loss_grad, i, reads, {})) return false;
-    op(i) = {.type = "softmax_with_cross_entropy_grad",
-             .in = {{"Label", {reads[0]}}, {"Softmax", {reads[2]}}, {"Loss@GRAD", {reads[1]}}},
-             .out = {{"Logits@GRAD", op(i).out["X@GRAD"]}},
-             .attrs = {{"soft_label", false},
-                       {"ignore_index", op(loss_grad).attrs.get<int32_t>("ignore_index", -100)},
-                       {"numeric_stable_mode", true},
-                       {"axis", -1}}};
+    put(i, {.type = "softmax_with_cross_entropy_grad",
+            .in = {{"Label", {reads[0]}}, {"Softmax", {reads[2]}}, {"Loss@GRAD", {reads[1]}}},
+            .out = {{"Logits@GRAD", op(i).out["X@GRAD"]}},
+            .attrs = {{"soft_label", false},
+                      {"ignore_index", op(loss_grad).attrs.get<int32_t>("ignore_index", -100)},
+                      {"numeric_stable_mode", true},
+                      {"axis", -1}}});
     conform(op(i));
     erase({loss_grad});
     return true;
@@ -217,13 +222,13 @@ class Fuser {
     }
     const std::string loss = only(op(i).out, "Y");
     if (disturbed(softmax, i, {only(op(softmax).in, "X"), label}, {loss})) return false;
-    op(softmax) = {.type = "softmax_with_cross_entropy",
-                   .in = {{"Logits", op(softmax).in["X"]}, {"Label", {label}}},
-                   .out = {{"Softmax", {probability}}, {"Loss", {loss}}},
-                   .attrs = {{"soft_label", false},
-                             {"ignore_index", op(i).attrs.get<int32_t>("ignore_index", -100)},
-                             {"numeric_stable_mode", true},
-                             {"axis", -1}}};
+    put(softmax, {.type = "softmax_with_cross_entropy",
+                  .in = {{"Logits", op(softmax).in["X"]}, {"Label", {label}}},
+                  .out = {{"Softmax", {probability}}, {"Loss", {loss}}},
+                  .attrs = {{"soft_label", false},
+                            {"ignore_index", op(i).attrs.get<int32_t>("ignore_index", -100)},
+                            {"numeric_stable_mode", true},
+                            {"axis", -1}}});
     conform(op(softmax));
     erase({i});
     return true;
@@ -247,11 +252,11 @@ class Fuser {
       return false;
     const std::string out_grad = only(op(pool).in, "Out@GRAD");
     if (disturbed(pool, i, {out_grad}, {})) return false;
-    op(i) = {.type = "fused_embedding_seq_pool_grad",
-             .in = {{"W", op(i).in["W"]}, {"Ids", {ids}}, {"Out@GRAD", {out_grad}}},
-             .out = {{"W@GRAD", op(i).out["W@GRAD"]}},
-             .attrs = {{"pooltype", op(pool).attrs.get<std::string>("pooltype")},
-                       {"padding_idx", op(i).attrs.get<int64_t>("padding_idx", -1)}}};
+    put(i, {.type = "fused_embedding_seq_pool_grad",
+            .in = {{"W", op(i).in["W"]}, {"Ids", {ids}}, {"Out@GRAD", {out_grad}}},
+            .out = {{"W@GRAD", op(i).out["W@GRAD"]}},
+            .attrs = {{"pooltype", op(pool).attrs.get<std::string>("pooltype")},
+                      {"padding_idx", op(i).attrs.get<int64_t>("padding_idx", -1)}}});
     erase({pool});
     return true;
   }
@@ -267,11 +272,11 @@ class Fuser {
     const std::string index = only(op(pool).out, "MaxIndex");
     if (!index.empty() && (!readers(index).empty() || !temporary(index))) return false;
     if (disturbed(i, pool, op(i).in.all(), op(pool).out["Out"])) return false;
-    op(pool) = {.type = "fused_embedding_seq_pool",
-                .in = {{"W", op(i).in["W"]}, {"Ids", {ids}}},
-                .out = {{"Out", op(pool).out["Out"]}},
-                .attrs = {{"pooltype", op(pool).attrs.get<std::string>("pooltype")},
-                          {"padding_idx", op(i).attrs.get<int64_t>("padding_idx", -1)}}};
+    put(pool, {.type = "fused_embedding_seq_pool",
+               .in = {{"W", op(i).in["W"]}, {"Ids", {ids}}},
+               .out = {{"Out", op(pool).out["Out"]}},
+               .attrs = {{"pooltype", op(pool).attrs.get<std::string>("pooltype")},
+                         {"padding_idx", op(i).attrs.get<int64_t>("padding_idx", -1)}}});
     erase({i});
     return true;
   }

@@ -66,7 +66,7 @@ void Plan::infer_step(Step& step) {
     if (v >= 0 && in.back()->kind != VarKind::selected_rows && !in.back()->shape.known())
       throw Error(Error::Kind::config, "the variable '", vars_[static_cast<size_t>(v)].name,
                   "' is read before anything writes it: feed it, or add the op that computes it")
-          .within("planning ", op_text(step.op));
+          .within("planning ", op_with_origin(step.op));
   }
   // Outputs are inferred into copies: an op may read and write the same variable.
   std::vector<Meta> results;
@@ -87,7 +87,7 @@ void Plan::infer_step(Step& step) {
       v.meta = results[k];
     }
   } catch (Error& e) {
-    throw e.within("planning ", op_text(step.op));
+    throw e.within("planning ", op_with_origin(step.op));
   }
 }
 
@@ -237,7 +237,7 @@ void Plan::bind_kernels() {
     try {
       s.kernel = s.def->bind(Bind(s.op, std::move(in), std::move(out), std::move(rows), seed_));
     } catch (Error& e) {
-      throw e.within("planning ", op_text(s.op));
+      throw e.within("planning ", op_with_origin(s.op));
     }
   }
   bound_ = true;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/interrupt.h"
 #include "base/random.h"
 #include "base/suggest.h"
 #include "exec/fuse.h"
@@ -73,8 +74,11 @@ Plan::Plan(const Program& program, int32_t block, Scope& scope, const Names& fee
   fed_.assign(feeds.size(), false);
   add_ops(program, b, feeds, fetches, options.fuse);
   for (const std::string& f : fetches) {
-    const int v = var_index(b, f);
-    fetches_.push_back(v);
+    try {
+      fetches_.push_back(var_index(b, f));
+    } catch (Error& e) {
+      throw e.within("looking for '", f, "', which is to be fetched");
+    }
   }
 }
 
@@ -199,23 +203,28 @@ void Plan::run(uint64_t step) {
   for (Step& s : steps_) {
     const auto start = std::chrono::steady_clock::now();
     run_step(s, step);
-    s.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const double took =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    s.least = s.calls == 0 ? took : std::min(s.least, took);
+    s.most = std::max(s.most, took);
+    s.seconds += took;
     ++s.calls;
   }
 }
 
 void Plan::run_step(const Step& s, uint64_t number) {
+  check_interrupt();
   try {
     s.kernel(Run(s.args.data(), pool_, scratch_, s.seed, number, options_.remote));
   } catch (Error& e) {
-    throw e.within("running ", op_text(s.op));
+    throw e.within("running ", op_with_origin(s.op));
   }
   if (options_.check_nan_inf) check_finite(s);
 }
 
 std::vector<OpCost> Plan::profile() const {
   std::vector<OpCost> out;
-  for (const Step& s : steps_) out.push_back({op_text(s.op), s.seconds, s.calls});
+  for (const Step& s : steps_) out.push_back({op_text(s.op), s.seconds, s.calls, s.least, s.most});
   return out;
 }
 
@@ -240,7 +249,7 @@ void Plan::check_finite(const Step& step) const {
                     vars_[static_cast<size_t>(i)].name, "' ", v.shape, " is ", p[k], " after op ",
                     step.op.type,
                     ": lower the learning rate, clip gradients or look at the data of this batch")
-            .within("running ", op_text(step.op));
+            .within("running ", op_with_origin(step.op));
       }
     });
   }

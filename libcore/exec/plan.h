@@ -30,6 +30,7 @@ struct OpCost {
   std::string op;  // as op_text() writes it
   double seconds = 0;
   int64_t calls = 0;
+  double least = 0, most = 0;  // seconds of the fastest and of the slowest call
 };
 
 class Plan {
@@ -76,7 +77,7 @@ class Plan {
     std::vector<int> in, out;  // variable of each argument, -1 for @EMPTY@
     std::vector<View*> args;
     uint64_t seed = 0;
-    double seconds = 0;
+    double seconds = 0, least = 0, most = 0;
     int64_t calls = 0;
   };
   struct Buffer {

@@ -93,6 +93,7 @@ class Backward {
       if (contributions_.count(out)) finish(out);
     const auto want = [&](const std::string& n) { return wanted_.count(n) > 0 && flows(n); };
     for (Op& g : grad_ops(forward, want)) {
+      g.origin = forward.origin;
       fill_absent_gradients(forward, g);
       add(std::move(g));
     }

@@ -57,4 +57,8 @@ std::string op_text(const Op& op) {
   return out;
 }
 
+std::string op_with_origin(const Op& op) {
+  return op.origin.empty() ? op_text(op) : op_text(op) + ", made at " + op.origin;
+}
+
 }  // namespace paddle

@@ -52,13 +52,21 @@ struct Op {
   Attrs attrs;
   bool is_target = false;
   std::string foreign;  // fields of the saved record that we only carry along
+  // Where a user wrote it, "train.py:12: y = fc(x)", for messages; "" where nobody knows. Not part
+  // of the program: neither saved nor compared.
+  std::string origin = {};
 
   int32_t role() const { return attrs.get<int32_t>(role::attr, role::forward); }
-  bool operator==(const Op&) const = default;
+  bool operator==(const Op& o) const {
+    return type == o.type && in == o.in && out == o.out && attrs == o.attrs &&
+           is_target == o.is_target && foreign == o.foreign;
+  }
 };
 
 // "mul: Out=[fc_0.tmp_0] <- X=[x], Y=[fc_0.w_0]"
 std::string op_text(const Op& op);
+// The same with the op's origin: "mul: …, made at train.py:12: y = fc(x)".
+std::string op_with_origin(const Op& op);
 
 // The gradient of `name`, and the empty name that stands for "no gradient wanted".
 inline std::string grad_name(std::string_view name) { return std::string(name) + "@GRAD"; }

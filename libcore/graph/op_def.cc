@@ -125,7 +125,7 @@ void infer_op(const Op& op, const Block& block) {
   try {
     def.infer(infer);
   } catch (Error& e) {
-    throw e.within("adding ", op_text(op));
+    throw e.within("adding ", op_with_origin(op));
   }
   for (size_t i = 0; i < out_names.size(); ++i) {
     if (out_names[i] == empty_name) continue;

@@ -74,6 +74,7 @@ Op& Block::place(size_t index, Op op, bool check) {
     if (!op.attrs.has(role::attr)) op.attrs.set(role::attr, program_->current_role);
     if (!op.attrs.has(role::var_attr)) op.attrs.set(role::var_attr, program_->current_role_var);
     if (!op.attrs.has(role::scope_attr)) op.attrs.set(role::scope_attr, program_->name_scope);
+    if (op.origin.empty()) op.origin = program_->current_origin;
     conform(op);
     for (const std::string& name : op.out.all())
       if (name != empty_name && find(name) == nullptr) create(Var{.name = name});
@@ -102,7 +103,8 @@ Program::Program(const Program& other)
       foreign(other.foreign),
       current_role(other.current_role),
       current_role_var(other.current_role_var),
-      name_scope(other.name_scope) {
+      name_scope(other.name_scope),
+      current_origin(other.current_origin) {
   for (const auto& from : other.blocks_) {
     blocks_.push_back(std::make_unique<Block>(*this, from->idx_, from->parent_));
     Block& to = *blocks_.back();
@@ -122,6 +124,7 @@ Program::Program(Program&& other) noexcept
       current_role(other.current_role),
       current_role_var(std::move(other.current_role_var)),
       name_scope(std::move(other.name_scope)),
+      current_origin(std::move(other.current_origin)),
       blocks_(std::move(other.blocks_)),
       revision_(other.revision_) {
   adopt_blocks();
@@ -137,6 +140,7 @@ Program& Program::operator=(Program&& other) noexcept {
   current_role = other.current_role;
   current_role_var = std::move(other.current_role_var);
   name_scope = std::move(other.name_scope);
+  current_origin = std::move(other.current_origin);
   blocks_ = std::move(other.blocks_);
   revision_ = other.revision_;
   adopt_blocks();

@@ -83,6 +83,7 @@ class Program {
   int32_t current_role = role::forward;
   Names current_role_var;
   std::string name_scope = "/";
+  std::string current_origin = {};  // Op::origin of those that have none
 
   // A copy; for_test sets is_test on every op that has it. Backward and optimizer ops stay: clone
   // before minimize.

@@ -85,29 +85,12 @@ std::vector<Parameter> declared(const Row& row, const Extra&... extra) {
   return a.parameters();
 }
 
-// The rate of an optimizer: a number, or what the schedule makes of it.
-LearningRate scheduled(const Builder& b, const Dict& args, float rate) {
-  const Dict* dict = find(args, "schedule")->as<Dict>();
-  if (dict == nullptr) fail("optimizer: ", {"'schedule' must be an object with a 'type'"});
-  Names problems;
-  const std::string type = type_of(*dict, problems);
-  const ScheduleRow* row = find_row(schedule_rows(), type);
-  if (row == nullptr && problems.empty())
-    problems.push_back(no_such("schedule", schedule_rows(), type));
-  if (!problems.empty()) fail("schedule: ", problems);
-  Arguments a(dict);
-  const auto make = row->declare(a, rate);
-  problems = a.problems({"type"});
-  if (!problems.empty()) fail("schedule " + type + ": ", problems);
-  return make(b);
-}
-
 }  // namespace
 
 std::span<const LayerRow> layer_rows() {
   static const std::vector<LayerRow> all = [] {
     std::vector<LayerRow> rows;
-    for (auto* topic : {core_rows, loss_rows, math_rows, shape_rows}) {
+    for (auto* topic : {core_rows, loss_rows, math_rows, shape_rows, fill_rows, logic_rows}) {
       const std::vector<LayerRow> some = topic();
       rows.insert(rows.end(), some.begin(), some.end());
     }
@@ -120,7 +103,9 @@ std::span<const LayerRow> layer_rows() {
 
 std::vector<Parameter> parameters_of(const LayerRow& row) { return declared(row, Resolve{}); }
 std::vector<Parameter> parameters_of(const OptimizerRow& row) { return declared(row); }
-std::vector<Parameter> parameters_of(const ScheduleRow& row) { return declared(row, 0.0f); }
+std::vector<Parameter> parameters_of(const ScheduleRow& row) {
+  return declared(row, LearningRate());
+}
 
 Names build_layer(const Builder& b, const Dict& args, const Aliases& aliases) {
   Names problems;
@@ -168,13 +153,40 @@ Optimizer make_optimizer(const Builder& b, const Dict& args) {
   problems = a.problems({"type", "schedule"});
   if (!problems.empty()) fail("optimizer " + type + ": ", problems);
   const Value* schedule = find(args, "schedule");
-  if (schedule != nullptr && !schedule->as<std::monostate>())
-    std::visit([&](auto& o) { o.learning_rate = scheduled(b, args, o.learning_rate.value); },
+  if (schedule != nullptr && !schedule->as<std::monostate>()) {
+    const Dict* dict = schedule->as<Dict>();
+    if (dict == nullptr) fail("optimizer: ", {"'schedule' must be an object with a 'type'"});
+    std::visit([&](auto& o) { o.learning_rate = build_schedule(b, *dict, o.learning_rate); },
                optimizer);
+  }
   if (clip)
     for (Var* v : b.main().parameters())
       if (v->param->clip.kind == GradientClip::Kind::none) v->param->clip = *clip;
   return optimizer;
+}
+
+std::string build_schedule(const Builder& b, const Dict& args, LearningRate rate) {
+  Names problems;
+  const std::string type = type_of(args, problems);
+  const ScheduleRow* row = find_row(schedule_rows(), type);
+  if (row == nullptr && problems.empty())
+    problems.push_back(no_such("schedule", schedule_rows(), type));
+  if (!problems.empty()) fail("schedule: ", problems);
+  if (const Value* v = find(args, "learning_rate")) {
+    if (const std::string* name = v->as<std::string>())
+      rate = b.var(*name).name;
+    else
+      Arguments::read(*v, "learning_rate", rate.value, problems);
+  }
+  if (!rate.var.empty() && type != "linear_lr_warmup")
+    problems.push_back(
+        text("'learning_rate' must be a number, found the variable '", rate.var, "'"));
+  Arguments a(&args);
+  const auto make = row->declare(a, rate);
+  const Names found = a.problems({"type", "learning_rate"});
+  problems.insert(problems.end(), found.begin(), found.end());
+  if (!problems.empty()) fail("schedule " + type + ": ", problems);
+  return make(b);
 }
 
 }  // namespace paddle

@@ -31,8 +31,9 @@ struct OptimizerRow {
 };
 struct ScheduleRow {
   std::string_view type, meaning;
-  // The rate that it starts from is the optimizer's learning_rate.
-  std::function<std::string(const Builder&)> (*declare)(Arguments&, float learning_rate);
+  // The rate that it starts from is the optimizer's learning_rate; only linear_lr_warmup can start
+  // from a variable.
+  std::function<std::string(const Builder&)> (*declare)(Arguments&, const LearningRate& rate);
 };
 
 std::span<const LayerRow> layer_rows();  // by type
@@ -54,5 +55,9 @@ void build_layers(const Builder& b, const std::vector<Dict>& layers, Aliases& al
 // {"type": "adam", "learning_rate": 0.01, "l2": 1e-4, "schedule": {…}, "gradient_clip": {…}}:
 // appends the schedule and sets the clip of all parameters that have none of their own.
 Optimizer make_optimizer(const Builder& b, const Dict& args);
+// {"type": "exponential_decay", "decay_steps": 100, …}: appends the ops that compute the rate and
+// returns its variable. "learning_rate" in `args` counts instead of `rate`; it may be the name of a
+// variable.
+std::string build_schedule(const Builder& b, const Dict& args, LearningRate rate = {});
 
 }  // namespace paddle

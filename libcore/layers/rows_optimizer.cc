@@ -4,19 +4,20 @@
 namespace paddle {
 namespace {
 
-// What all optimizers share. Ftrl has l1 and l2 of its own, which mean something else.
+// What all optimizers share. Ftrl has l1 and l2 of its own, which mean something else: there the
+// decay has other names.
 template <class O>
 void declare_common(Arguments& a, O& o) {
   a.optional("learning_rate", o.learning_rate.value,
              "positive, unless a schedule gives the rate alone");
   a.optional("name", o.name, "stands in front of the names of the optimizer's state");
-  if constexpr (!requires { o.l1; }) {
-    float l1 = 0, l2 = 0;
-    a.optional("l1", l1, "adds l1 * sign(parameter) to the gradient");
-    a.optional("l2", l2, "adds l2 * parameter to the gradient");
-    if (l1 != 0 && l2 != 0) a.problem("give l1 or l2, not both");
-    o.regularization = l1 != 0 ? l1_decay(l1) : l2 != 0 ? l2_decay(l2) : Regularizer{};
-  }
+  constexpr bool own = requires { o.l1; };
+  const char *name1 = own ? "l1_decay" : "l1", *name2 = own ? "l2_decay" : "l2";
+  float l1 = 0, l2 = 0;
+  a.optional(name1, l1, "adds this times sign(parameter) to the gradient");
+  a.optional(name2, l2, "adds this times the parameter to the gradient");
+  if (l1 != 0 && l2 != 0) a.problem(text("give ", name1, " or ", name2, ", not both"));
+  o.regularization = l1 != 0 ? l1_decay(l1) : l2 != 0 ? l2_decay(l2) : Regularizer{};
 }
 
 template <class O>
@@ -50,26 +51,26 @@ Optimizer declare_optimizer(Arguments& a) {
 using Rate = std::function<std::string(const Builder&)>;
 
 template <std::string (*decay)(const Builder&, float, float, float, bool)>
-Rate declare_decay(Arguments& a, float rate) {
+Rate declare_decay(Arguments& a, const LearningRate& rate) {
   float decay_steps = 0, decay_rate = 0;
   bool staircase = false;
   a.required("decay_steps", decay_steps, "length of a period");
   a.required("decay_rate", decay_rate, "of the rule");
   a.optional("staircase", staircase, "whole periods only");
-  return [=](const Builder& b) { return decay(b, rate, decay_steps, decay_rate, staircase); };
+  return [=](const Builder& b) { return decay(b, rate.value, decay_steps, decay_rate, staircase); };
 }
 
-Rate declare_polynomial(Arguments& a, float rate) {
+Rate declare_polynomial(Arguments& a, const LearningRate& rate) {
   float decay_steps = 0;
   PolynomialOptions o;
   a.required("decay_steps", decay_steps, "steps until the end");
   a.optional("end_learning_rate", o.end_learning_rate, "the rate at the end");
   a.optional("power", o.power, "1 = a line");
   a.optional("cycle", o.cycle, "start again after the end");
-  return [=](const Builder& b) { return polynomial_decay(b, rate, decay_steps, o); };
+  return [=](const Builder& b) { return polynomial_decay(b, rate.value, decay_steps, o); };
 }
 
-Rate declare_piecewise(Arguments& a, float) {
+Rate declare_piecewise(Arguments& a, const LearningRate&) {
   Longs boundaries;
   Floats values;
   a.required("boundaries", boundaries, "steps at which the rate changes");
@@ -77,28 +78,30 @@ Rate declare_piecewise(Arguments& a, float) {
   return [=](const Builder& b) { return piecewise_decay(b, boundaries, values); };
 }
 
-Rate declare_noam(Arguments& a, float) {
+Rate declare_noam(Arguments& a, const LearningRate&) {
   float d_model = 0, warmup_steps = 0;
   a.required("d_model", d_model, "width of the model");
   a.required("warmup_steps", warmup_steps, "steps of rise");
   return [=](const Builder& b) { return noam_decay(b, d_model, warmup_steps); };
 }
 
-Rate declare_cosine(Arguments& a, float rate) {
+Rate declare_cosine(Arguments& a, const LearningRate& rate) {
   float step_each_epoch = 0, epochs = 0;
   a.required("step_each_epoch", step_each_epoch, "steps of one pass over the data");
   a.required("epochs", epochs, "passes until 0");
-  return [=](const Builder& b) { return cosine_decay(b, rate, step_each_epoch, epochs); };
+  return [=](const Builder& b) { return cosine_decay(b, rate.value, step_each_epoch, epochs); };
 }
 
-Rate declare_warmup(Arguments& a, float rate) {
+Rate declare_warmup(Arguments& a, const LearningRate& rate) {
   float warmup_steps = 0, start_lr = 0;
   std::optional<float> end_lr;
   a.required("warmup_steps", warmup_steps, "steps of rise");
   a.optional("start_lr", start_lr, "the first rate");
   a.optional("end_lr", end_lr, "the rate at the end of the rise; without it learning_rate");
+  if (!rate.var.empty() && !end_lr)
+    a.problem("'end_lr' is missing: learning_rate is a variable, whose value is not known yet");
   return [=](const Builder& b) {
-    return linear_lr_warmup(b, rate, warmup_steps, start_lr, end_lr.value_or(rate));
+    return linear_lr_warmup(b, rate, warmup_steps, start_lr, end_lr.value_or(rate.value));
   };
 }
 

@@ -1,0 +1,65 @@
+// paddle::Error as Python exceptions, and Ctrl-C inside calls of the core.
+#include "base/error.h"
+#include "base/interrupt.h"
+#include "bindings.h"
+
+namespace paddle {
+namespace {
+
+// One class per kind of Error, so that a script can tell "fix it" from "try again". Immortal, as
+// exception classes of an extension are.
+struct Classes {
+  PyObject* base = nullptr;
+  PyObject* of[6] = {};
+};
+Classes& classes() {
+  static Classes all;
+  return all;
+}
+
+PyObject* derived(py::module_& m, const char* name, PyObject* second, const char* doc) {
+  const py::tuple bases = py::make_tuple(py::handle(classes().base), py::handle(second));
+  PyObject* type = PyErr_NewExceptionWithDoc((std::string("paddle._core.") + name).c_str(), doc,
+                                             bases.ptr(), nullptr);
+  if (type == nullptr) throw py::error_already_set();
+  m.add_object(name, type);
+  return type;
+}
+
+}  // namespace
+
+void bind_errors(py::module_& m) {
+  Classes& c = classes();
+  c.base = PyErr_NewExceptionWithDoc(
+      "paddle._core.EnforceNotMet", "Anything that the core refuses.", PyExc_RuntimeError, nullptr);
+  m.add_object("EnforceNotMet", c.base);
+  c.of[static_cast<int>(Error::Kind::config)] =
+      derived(m, "ConfigError", PyExc_ValueError,
+              "A program, a feed or an option is wrong: fix it and start again.");
+  c.of[static_cast<int>(Error::Kind::data)] =
+      derived(m, "DataError", PyExc_ValueError,
+              "A record, a data file or a model file is not what it should be.");
+  c.of[static_cast<int>(Error::Kind::io)] =
+      derived(m, "FileError", PyExc_OSError, "The disk or the file system said no.");
+  c.of[static_cast<int>(Error::Kind::numeric)] =
+      derived(m, "NumericError", PyExc_ArithmeticError, "NaN or Inf where a number was needed.");
+  c.of[static_cast<int>(Error::Kind::protocol)] =
+      derived(m, "ProtocolError", PyExc_ConnectionError, "A peer sent what it must not send.");
+  c.of[static_cast<int>(Error::Kind::peer)] = derived(
+      m, "PeerError", PyExc_ConnectionError, "A peer is gone or too slow: trying again may help.");
+
+  py::register_exception_translator([](std::exception_ptr p) {
+    try {
+      if (p) std::rethrow_exception(p);
+    } catch (const Error& e) {
+      PyErr_SetString(classes().of[static_cast<int>(e.kind())], e.what());
+    }
+  });
+
+  set_interrupt_check([] {
+    const py::gil_scoped_acquire gil;
+    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+  });
+}
+
+}  // namespace paddle

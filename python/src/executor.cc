@@ -1,0 +1,151 @@
+// Running programs: arrays in, arrays out.
+#include "exec/executor.h"
+
+#include "base/suggest.h"
+#include "bindings.h"
+#include "job.h"
+
+namespace paddle {
+namespace {
+
+// What is fed, and the Python objects that own its memory while a program runs.
+struct Fed {
+  Names names;
+  std::vector<Tensor> tensors;
+  std::vector<py::object> owners;
+};
+
+[[noreturn]] void no_such_feed(const Block& block, const std::string& name) {
+  Names known;
+  for (const auto& v : block.vars())
+    if (!v->persistable) known.push_back(v->name);
+  throw Error(Error::Kind::config, "cannot feed '", name,
+              "': the program has no variable of that name", did_you_mean(name, known));
+}
+
+Tensor fed_tensor(py::handle value, const Var& var, std::vector<py::object>& owners) {
+  if (py::isinstance<PyTensor>(value)) return value.cast<const PyTensor&>().get();
+  const std::string what = "cannot feed '" + var.name + "'";
+  py::array array;
+  if (py::isinstance<py::array>(value)) {
+    array = py::reinterpret_borrow<py::array>(value);
+  } else {  // a number or nested lists of numbers
+    try {
+      array = py::array::ensure(value);
+    } catch (py::error_already_set&) {
+    }
+    PyErr_Clear();
+    require(static_cast<bool>(array) && array.dtype().kind() != 'O' && array.dtype().kind() != 'U',
+            Error::Kind::config, what, ": ", Py_TYPE(value.ptr())->tp_name,
+            " is no array of numbers; sequences of different lengths are fed as "
+            "fluid.create_lod_tensor(data, lengths, place)");
+  }
+  const DType given = dtype_of(array);
+  if (given == var.dtype) {
+    Tensor view = borrowed(array);
+    if (!view.empty()) {
+      owners.push_back(std::move(array));
+      return view;
+    }
+  }
+  return copied(array, var.dtype, what);
+}
+
+Fed feeds_of(const Block& block, const py::dict& feed) {
+  Fed out;
+  const size_t n = feed.size();
+  out.names.reserve(n);
+  out.tensors.reserve(n);
+  out.owners.reserve(n);
+  PyObject *key = nullptr, *value = nullptr;
+  Py_ssize_t at = 0;
+  while (PyDict_Next(feed.ptr(), &at, &key, &value)) {
+    Py_ssize_t length = 0;
+    const char* name = PyUnicode_AsUTF8AndSize(key, &length);
+    if (name == nullptr) {
+      PyErr_Clear();
+      throw Error(Error::Kind::config, "the keys of feed are names of variables, found ",
+                  py::repr(key).cast<std::string>());
+    }
+    out.names.emplace_back(name, static_cast<size_t>(length));
+    const Var* var = block.find(out.names.back());
+    if (var == nullptr) no_such_feed(block, out.names.back());
+    out.tensors.push_back(fed_tensor(value, *var, out.owners));
+  }
+  return out;
+}
+
+}  // namespace
+
+PyExecutor::PyExecutor(int threads, bool check_nan_inf, bool profile) {
+  ExecutorOptions options;
+  options.threads = threads;
+  options.plan.check_nan_inf = check_nan_inf;
+  options.plan.profile = profile;
+  executor_ = std::make_unique<Executor>(options);
+}
+
+py::list PyExecutor::run(const ProgramPtr& program, const ScopePtr& scope, const py::dict& feed,
+                         const py::list& fetch, bool return_numpy, int64_t step,
+                         const std::shared_ptr<PyJob>& job) {
+  const Fed fed = feeds_of(program->global(), feed);
+  Names fetches;
+  fetches.reserve(fetch.size());
+  for (const py::handle name : fetch) fetches.push_back(name.cast<std::string>());
+
+  std::vector<Tensor> fetched;
+  fetched.reserve(fetches.size());
+  {
+    const py::gil_scoped_release others;
+    const std::lock_guard<std::mutex> one(mutex_);
+    const std::lock_guard<std::mutex> alone(scope->mutex);
+    if (job) join(scope, job);
+    Plan& plan = executor_->plan(*program, scope->scope, fed.names, fetches);
+    for (size_t i = 0; i < fed.tensors.size(); ++i) plan.feed(i, fed.tensors[i]);
+    if (job)
+      job->run(plan, *program);
+    else
+      plan.run(step < 0 ? program->next_step++ : static_cast<uint64_t>(step));
+    for (size_t i = 0; i < fetches.size(); ++i) fetched.push_back(plan.fetch(i));
+  }
+  py::list out(fetched.size());
+  for (size_t i = 0; i < fetched.size(); ++i) {
+    require(!return_numpy || fetched[i].lod().empty(), Error::Kind::config,
+            "the fetched variable '", fetches[i],
+            "' holds sequences, whose lengths an array cannot carry: call run() with "
+            "return_numpy=False and take the "
+            "LoDTensor");
+    out[i] = return_numpy ? py::object(array_over(fetched[i])) : py::cast(PyTensor(fetched[i]));
+  }
+  return out;
+}
+
+// Plans of a trainer half talk to the job that they belong to.
+void PyExecutor::join(const ScopePtr& scope, const std::shared_ptr<PyJob>& job) {
+  job->begin(scope);
+  if (job_ == job) return;
+  executor_->set_remote(&job->remote());
+  job_ = job;
+}
+
+std::vector<OpCost> PyExecutor::profile() {
+  const auto lock = locked(mutex_);
+  return executor_->profile();
+}
+
+void bind_executor(py::module_& m) {
+  py::class_<PyExecutor, std::shared_ptr<PyExecutor>>(m, "Executor")
+      .def(py::init<int, bool, bool>(), py::arg("threads") = 1, py::arg("check_nan_inf") = false,
+           py::arg("profile") = false)
+      .def("run", &PyExecutor::run, py::arg("program"), py::arg("scope"), py::arg("feed"),
+           py::arg("fetch"), py::arg("return_numpy") = true, py::arg("step") = -1,
+           py::arg("job") = std::shared_ptr<PyJob>(), "With a job, a step of it.")
+      .def("profile", [](PyExecutor& e) {
+        py::list out;
+        for (const OpCost& c : e.profile())
+          out.append(py::make_tuple(c.op, c.seconds, c.calls, c.least, c.most));
+        return out;
+      });
+}
+
+}  // namespace paddle
