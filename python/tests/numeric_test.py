@@ -255,7 +255,10 @@ class Numeric(unittest.TestCase):
             lengths = rng.randint(1, 5, 6)
             ids = rng.randint(0, 30, (lengths.sum(), 1)).astype("int64")
             label = (lengths % 2).reshape(6, 1).astype("float32")
-            return {"ids": fluid.create_lod_tensor(ids, [lengths.tolist()], fluid.CPUPlace()), "label": label}
+            tensor = fluid.LoDTensor()
+            tensor.set(ids, fluid.CPUPlace())
+            tensor.set_recursive_sequence_lengths([lengths.tolist()])
+            return {"ids": tensor, "label": label}
 
         pools = {
             "sum": lambda x, n: ref.sequence_sum(x, n, lambda k: 1.0),

@@ -161,7 +161,7 @@ class Attributes(unittest.TestCase):
                 L.fc(x, size=1, param_attr=False)
             with self.assertRaisesRegex(ValueError, "must not be empty"):
                 fluid.ParamAttr(name="")
-            with self.assertRaisesRegex(ValueError, "2 attributes .* 3 inputs"):
+            with self.assertRaisesRegex(ValueError, "2 parameter attributes for 3 inputs"):
                 L.fc([x, x, x], size=1, param_attr=["a", "b"])
             with self.assertRaises(NotImplementedError):
                 L.fc(x, size=1, param_attr=fluid.WeightNormParamAttr())
@@ -302,7 +302,7 @@ class Mistakes(unittest.TestCase):
 
     def test_the_line_of_the_script(self):
         with fresh(), self.assertRaises(ValueError) as caught:
-            L.fc(L.data(name="x", shape=[2]), size=3, act="nonsense")
+            L.elementwise_add(L.data(name="a", shape=[3]), L.data(name="b", shape=[4]))
         self.assertIn("training_api_test.py", str(caught.exception))
 
     def test_clips(self):
