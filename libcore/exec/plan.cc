@@ -74,8 +74,11 @@ Plan::Plan(const Program& program, int32_t block, Scope& scope, const Names& fee
   fed_.assign(feeds.size(), false);
   add_ops(program, b, feeds, fetches, options.fuse);
   for (const std::string& f : fetches) {
-    const int v = var_index(b, f);
-    fetches_.push_back(v);
+    try {
+      fetches_.push_back(var_index(b, f));
+    } catch (Error& e) {
+      throw e.within("looking for '", f, "', which is to be fetched");
+    }
   }
 }
 
@@ -112,6 +115,7 @@ void Plan::add_ops(const Program&, const Block& block, const Names& feeds, const
     for (const int v : s.in)
       if (v >= 0) seen[static_cast<size_t>(v)] = true;
     for (const int v : s.out) {
+      if (v >= 0) vars_[static_cast<size_t>(v)].written = true;
       if (v < 0 || seen[static_cast<size_t>(v)]) continue;
       seen[static_cast<size_t>(v)] = true;
       vars_[static_cast<size_t>(v)].written_first = true;
@@ -200,7 +204,11 @@ void Plan::run(uint64_t step) {
   for (Step& s : steps_) {
     const auto start = std::chrono::steady_clock::now();
     run_step(s, step);
-    s.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const double took =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    s.least = s.calls == 0 ? took : std::min(s.least, took);
+    s.most = std::max(s.most, took);
+    s.seconds += took;
     ++s.calls;
   }
 }
@@ -217,7 +225,7 @@ void Plan::run_step(const Step& s, uint64_t number) {
 
 std::vector<OpCost> Plan::profile() const {
   std::vector<OpCost> out;
-  for (const Step& s : steps_) out.push_back({op_text(s.op), s.seconds, s.calls});
+  for (const Step& s : steps_) out.push_back({op_text(s.op), s.seconds, s.calls, s.least, s.most});
   return out;
 }
 

@@ -30,6 +30,7 @@ struct OpCost {
   std::string op;  // as op_text() writes it
   double seconds = 0;
   int64_t calls = 0;
+  double least = 0, most = 0;  // seconds of the fastest and of the slowest call
 };
 
 class Plan {
@@ -43,6 +44,8 @@ class Plan {
   // Sets feed i for the next runs. The tensor's memory and LoD are used where they are, so it must
   // outlive those runs.
   void feed(size_t i, const Tensor& tensor);
+  // Whether the block writes to the memory of feed i; whoever wants to keep it feeds a copy.
+  bool writes_feed(size_t i) const { return vars_[static_cast<size_t>(feeds_[i])].written; }
   // `step` selects the random numbers of dropout and the like.
   void run(uint64_t step);
   // Fetch i as it stands after run(); good until the next one.
@@ -66,6 +69,7 @@ class Plan {
     Meta meta;
     Meta declared;                   // as the program says
     Variable* variable = nullptr;    // in the scope
+    bool written = false;            // the block writes it
     bool written_first = false;      // the block writes it before it reads it
     const Lod** lod_cell = nullptr;  // follows the LoD of this feed
   };
@@ -76,7 +80,7 @@ class Plan {
     std::vector<int> in, out;  // variable of each argument, -1 for @EMPTY@
     std::vector<View*> args;
     uint64_t seed = 0;
-    double seconds = 0;
+    double seconds = 0, least = 0, most = 0;
     int64_t calls = 0;
   };
   struct Buffer {

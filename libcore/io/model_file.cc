@@ -92,7 +92,7 @@ Program read_program(std::string_view bytes, std::string_view name) {
   }
 }
 
-std::string write_program(const Program& program) {
+ProgramDesc record_of(const Program& program) {
   ProgramDesc out = program_record(program);
   for (size_t i = 0; i < program.num_blocks(); ++i) {
     const Block& block = program.block(static_cast<int32_t>(i));
@@ -101,8 +101,10 @@ std::string write_program(const Program& program) {
     for (const auto& v : block.vars()) *to.add_vars() = record_of(*v);
     for (const auto& op : block.ops()) *to.add_ops() = record_of(*op);
   }
-  return out.SerializeAsString();
+  return out;
 }
+
+std::string write_program(const Program& program) { return record_of(program).SerializeAsString(); }
 
 Program load_program(const std::string& path) {
   return read_program(read_file(path, max_model_bytes), path);

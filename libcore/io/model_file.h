@@ -19,6 +19,13 @@ inline constexpr uint64_t max_model_bytes = 64u << 20;
 Program read_program(std::string_view bytes, std::string_view name = "program");
 std::string write_program(const Program& program);
 
+// The record in protobuf's text form, enumerations by name: what Fluid prints of a program, of a
+// block, of a variable, of an op.
+std::string record_text(const Program& program);
+std::string record_text(const Block& block);
+std::string record_text(const Var& var);
+std::string record_text(const Op& op);
+
 // The same from and to a file.
 Program load_program(const std::string& path);
 void save_program(const std::string& path, const Program& program);

@@ -17,6 +17,7 @@ Op op_of(const framework::proto::OpDesc& record, size_t blocks);
 
 framework::proto::VarDesc record_of(const Var& var);
 framework::proto::OpDesc record_of(const Op& op);
+framework::proto::ProgramDesc record_of(const Program& program);
 
 // The record that `foreign` carries; an empty one where it carries none (it may come from a peer).
 template <class Record>

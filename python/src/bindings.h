@@ -89,5 +89,6 @@ void bind_program(py::module_& m);
 void bind_layers(py::module_& m);
 void bind_tensor(py::module_& m);
 void bind_executor(py::module_& m);
+void bind_io(py::module_& m);
 
 }  // namespace paddle

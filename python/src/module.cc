@@ -9,4 +9,5 @@ PYBIND11_MODULE(_core, m) {
   paddle::bind_layers(m);
   paddle::bind_tensor(m);
   paddle::bind_executor(m);
+  paddle::bind_io(m);
 }

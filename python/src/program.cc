@@ -128,7 +128,8 @@ void bind_var(py::module_& m) {
       .def_property(
           "model_average", [](const PyVar& v) { return param_of(v.get()).model_average; },
           [](const PyVar& v, bool t) { param_of(v.change()).model_average = t; })
-      .def("text", [](const PyVar& v) { return var_text(v.get()); });
+      .def("text", [](const PyVar& v) { return var_text(v.get()); })
+      .def("record_text", [](const PyVar& v) { return record_text(v.get()); });
 }
 
 void bind_op(py::module_& m) {
@@ -198,12 +199,14 @@ void bind_op(py::module_& m) {
           [](const PyOp& o, const std::string& origin) { o.get().origin = origin; })
       .def("index", &PyOp::index)
       .def("text", [](const PyOp& o) { return op_text(o.get()); })
+      .def("record_text", [](const PyOp& o) { return record_text(o.get()); })
       .def("__eq__", [](const PyOp& a, const PyOp& b) { return a.op == b.op; });
 }
 
 void bind_block(py::module_& m) {
   py::class_<PyBlock>(m, "Block")
       .def_readonly("idx", &PyBlock::idx)
+      .def("record_text", [](const PyBlock& b) { return record_text(b.get()); })
       .def_property_readonly("parent_idx", [](const PyBlock& b) { return b.get().parent_idx(); })
       .def("var_names",
            [](const PyBlock& b) {
@@ -347,6 +350,7 @@ void bind_program(py::module_& m) {
              return out;
            })
       .def("text", [](const PyProgram& p) { return program_text(p); })
+      .def("record_text", [](const PyProgram& p) { return record_text(p); })
       .def("dot", [](const PyProgram& p) { return program_dot(p); })
       .def("digest", [](const PyProgram& p) { return program_digest(p); })
       .def("serialize", [](const PyProgram& p) { return py::bytes(write_program(p)); })

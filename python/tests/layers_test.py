@@ -23,10 +23,7 @@ ONE = fluid.initializer.Constant(1.0)
 
 
 def sequences(array):
-    tensor = fluid.LoDTensor()
-    tensor.set(array, fluid.CPUPlace())
-    tensor.set_recursive_sequence_lengths([LENGTHS])
-    return tensor
+    return fluid.create_lod_tensor(array, [LENGTHS], fluid.CPUPlace())
 
 
 def sigmoid(x):
@@ -176,13 +173,15 @@ case("layer_norm", L.layer_norm, [X],
      (X - X.mean(axis=1, keepdims=True)) / np.sqrt(X.var(axis=1, keepdims=True) + 1e-5))
 case("dropout", lambda x: L.dropout(x, dropout_prob=0.25, is_test=True), [X], X * 0.75)
 case("dropout", lambda x: L.dropout(x, 1.0), [X], np.zeros_like(X))
-for kind, f in {"sum": lambda s: s.sum(axis=0), "average": lambda s: s.mean(axis=0), "max": lambda s: s.max(axis=0),
-                "sqrt": lambda s: s.sum(axis=0) / np.sqrt(len(s)), "first": lambda s: s[0], "last": lambda s: s[-1]}.items():
+POOLS = {"sum": lambda s: s.sum(axis=0), "average": lambda s: s.mean(axis=0), "max": lambda s: s.max(axis=0),
+         "sqrt": lambda s: s.sum(axis=0) / np.sqrt(len(s)), "first": lambda s: s[0], "last": lambda s: s[-1]}
+for kind, f in POOLS.items():
     case("sequence_pool", lambda x, kind=kind: L.sequence_pool(x, kind), [sequences(ROWS)],
          per_sequence(lambda s, f=f: f(s)[None]))
 case("sequence_first_step", L.sequence_first_step, [sequences(ROWS)], ROWS[STARTS])
 case("sequence_last_step", L.sequence_last_step, [sequences(ROWS)], ROWS[[1, 2, 6]])
-case("sequence_softmax", L.sequence_softmax, [sequences(ROWS[:, :1].copy())], per_sequence(lambda s: softmax(s[:, :1], 0)))
+case("sequence_softmax", L.sequence_softmax, [sequences(ROWS[:, :1].copy())],
+     per_sequence(lambda s: softmax(s[:, :1], 0)))
 case("sequence_expand", L.sequence_expand, [X[:3], sequences(ROWS)], np.repeat(X[:3], LENGTHS, axis=0))
 case("square_error_cost", L.square_error_cost, [X, Y], (X - Y)**2)
 case("cross_entropy", L.cross_entropy, [PROB, IDS], -np.log(PROB[np.arange(4), IDS[:, 0]])[:, None])

@@ -1,5 +1,6 @@
 """Fluid: networks as programs of layers, run by an Executor, alone or with parameter servers."""
-from . import core, executor, framework, layer_helper, unique_name
+from . import compiler, core, executor, framework, io, layer_helper, lod_tensor, profiler, unique_name
+from .compiler import BuildStrategy, CompiledProgram, ExecutionStrategy, ParallelExecutor
 from . import (average, backward, clip, evaluator, initializer, layers, metrics, nets, optimizer, param_attr,
                regularizer)
 from .backward import append_backward, gradients
@@ -10,5 +11,7 @@ from .core import (CPUPlace, CUDAPinnedPlace, CUDAPlace, LoDTensor, Scope, cpu_p
 from .executor import Executor, global_scope, scope_guard
 from .framework import (Program, Variable, default_main_program, default_startup_program, default_trainer_program,
                         name_scope, program_guard)
+from .io import load, save
+from .lod_tensor import create_lod_tensor, create_random_int_lodtensor
 
 Tensor = LoDTensor

@@ -4,8 +4,8 @@ import os
 
 import numpy as np
 
-from .._core import (ConfigError, DataError, EnforceNotMet, FileError, LoDTensor, NumericError, PeerError, ProtocolError,
-                     Scope)
+from .._core import (ConfigError, DataError, EnforceNotMet, FileError, LoDTensor, NumericError, PeerError,
+                     ProtocolError, Scope)
 
 __all__ = [
     "ConfigError", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "DataError", "EnforceNotMet", "FileError", "LoDTensor",

@@ -1,8 +1,10 @@
 """Runs programs."""
 import contextlib
 
+import numpy as np
+
 from .. import _core
-from . import core, framework
+from . import core, framework, profiler
 from .framework import Program, Variable
 
 __all__ = ["Executor", "Scope", "global_scope", "scope_guard"]
@@ -63,15 +65,31 @@ class Executor:
     def __init__(self, place=None):
         if place is not None and not isinstance(place, core.CPUPlace):
             if isinstance(place, (core.CUDAPlace, core.CUDAPinnedPlace)):
-                raise core.ConfigError(f"nothing computes on GPUs yet: Executor({place!r}) is not possible, use CPUPlace()")
+                core._no_gpu()
             raise TypeError(f"Executor takes a place such as CPUPlace(), found {place!r}")
         self.place = core.CPUPlace() if place is None else place
-        self._core = _core.Executor()
+        self._plain = self._core = _core.Executor()  # _core is what runs: another one while times are measured
+        self._threaded = {}
         self._closed = False
+        profiler._register(self)
+
+    def _measure(self, on: bool):
+        self._core = _core.Executor(profile=True) if on else self._plain
+
+    def _costs(self) -> list:
+        return [] if self._core is self._plain else self._core.profile()
+
+    def _core_of(self, threads: int):
+        """The core's executor for a CompiledProgram, whose ops several threads may share."""
+        if threads == 1 or self._core is not self._plain:
+            return self._core
+        if threads not in self._threaded:
+            self._threaded[threads] = _core.Executor(threads=threads)
+        return self._threaded[threads]
 
     def run(self, program=None, feed=None, fetch_list=None, feed_var_name="feed", fetch_var_name="fetch", scope=None,
             return_numpy=True, use_program_cache=False):
-        """Runs a program once and returns what fetch_list names, as numpy arrays (with return_numpy=False as LoDTensors).
+        """Runs a program once and returns what fetch_list names: numpy arrays, or LoDTensors if return_numpy is False.
 
         program: a Program or CompiledProgram; None = the default main program.
         feed: {name of a variable: array or LoDTensor}. Arrays in row-major order and of the declared type are used
@@ -82,7 +100,9 @@ class Executor:
             raise RuntimeError("Attempted to use a closed Executor: make a new one, or call close() later")
         if program is None:
             program = framework._main_program
-        elif type(program) is not Program:
+        runner = self._core
+        if type(program) is not Program:
+            runner = self._core_of(getattr(program, "_threads", 1))
             program = self._program_of(program)
         if feed is None:
             feed = {}
@@ -93,7 +113,7 @@ class Executor:
             scope = _global_scope
         if program._distributed is not None:
             return self._run_distributed(program, feed, fetches, scope, return_numpy)
-        return self._core.run(program._core, scope, feed, fetches, return_numpy)
+        return runner.run(program._core, scope, feed, fetches, return_numpy)
 
     @staticmethod
     def _program_of(program) -> Program:
@@ -107,11 +127,13 @@ class Executor:
 
     @staticmethod
     def _feed_of(feed) -> dict:
-        if isinstance(feed, (list, tuple)) and len(feed) == 1:
-            feed = feed[0]
-        if not isinstance(feed, dict):
+        parts = feed if isinstance(feed, (list, tuple)) else [feed]
+        if not parts or not all(isinstance(part, dict) for part in parts):
             raise TypeError(f"feed requires dict as its Parameter, found {feed!r} of type {type(feed).__name__}")
-        return feed
+        if len(parts) == 1:
+            return dict(parts[0])
+        # One per place: they are one batch.
+        return {name: np.concatenate([np.asarray(part[name]) for part in parts]) for name in parts[0]}
 
     def _run_distributed(self, program, feed, fetches, scope, return_numpy):
         if Executor._run_hook is None:

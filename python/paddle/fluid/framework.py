@@ -106,8 +106,9 @@ class Block:
         """Adds a variable; one that exists already is returned as it stands."""
         name = unique_name.generate("_generated_var") if name is None else name
         kind = core.VarDesc.VarType(type).name.lower()
-        self._core.create_var(name, core.dtype_name("float32" if dtype is None else dtype), () if shape is None else shape,
-                              kind, lod_level or 0, bool(persistable), bool(stop_gradient))
+        dtype = core.dtype_name("float32" if dtype is None else dtype)
+        self._core.create_var(name, dtype, () if shape is None else shape, kind, lod_level or 0, bool(persistable),
+                              bool(stop_gradient))
         return self._wrap(name)
 
     def create_parameter(self, shape, dtype, name=None, trainable=True, optimize_attr=None, regularizer=None,
@@ -155,9 +156,8 @@ class Block:
                                True if force_persistable else var.persistable, var.stop_gradient)
 
     def to_string(self, throw_on_error=True, with_details=False) -> str:
-        """Its variables and ops, one per line."""
-        lines = [str(v) for v in self.vars.values()] + [str(op) for op in self.ops]
-        return "\n".join(lines)
+        """The block as protobuf's text form of the saved record has it."""
+        return self._core.record_text()
 
     def __str__(self):
         return self.to_string()
@@ -247,7 +247,11 @@ class Program:
         return self.global_block().all_parameters()
 
     def to_string(self, throw_on_error=True, with_details=False) -> str:
-        """The program as text: blocks, variables, ops."""
+        """The program as protobuf's text form of the saved record has it; _text() is easier to read."""
+        return self._core.record_text()
+
+    def _text(self) -> str:
+        """The program in lines: blocks, variables, ops with the attributes that differ from their defaults."""
         return self._core.text()
 
     def __str__(self):

@@ -41,7 +41,7 @@ def plain(value):
 
 
 def call(function, *args, **kwargs):
-    """Calls function(main, startup, names, *args) on the current programs, with the user's line as origin of the ops."""
+    """Calls function(main, startup, names, *args) on the current programs; the ops' origin is the user's line."""
     main, startup = framework.default_main_program()._core, framework.default_startup_program()._core
     where = origin()
     main.current_origin = startup.current_origin = where

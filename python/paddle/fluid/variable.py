@@ -68,13 +68,14 @@ class Variable:
         self.error_clip = error_clip
 
     def to_string(self, throw_on_error=True, with_details=False) -> str:
-        """One line: name, kind, type and shape."""
-        return self._core.text()
+        """The variable as protobuf's text form of the saved record has it."""
+        return self._core.record_text()
 
     def __str__(self):
         return self.to_string()
 
-    __repr__ = __str__
+    def __repr__(self):
+        return self._core.text()
 
 
 class Parameter(Variable):
@@ -197,13 +198,14 @@ class Operator:
         self._core.rename_output(old_name, new_name)
 
     def to_string(self, throw_on_error=True) -> str:
-        """One line: type, outputs, inputs."""
-        return self._core.text()
+        """The op as protobuf's text form of the saved record has it."""
+        return self._core.record_text()
 
     def __str__(self):
         return self.to_string()
 
-    __repr__ = __str__
+    def __repr__(self):
+        return self._core.text()
 
     def __eq__(self, other):
         return isinstance(other, Operator) and self._core == other._core

@@ -1,0 +1,116 @@
+// Variables and models to and from disk.
+#include "bindings.h"
+#include "io/inference_model.h"
+#include "io/model_file.h"
+#include "io/save.h"
+#include "io/v2_file.h"
+
+namespace paddle {
+namespace {
+
+VarList vars_named(const Program& program, const Names& names) {
+  VarList out;
+  for (const std::string& name : names) {
+    const Var* found = nullptr;
+    for (size_t i = 0; i < program.num_blocks() && found == nullptr; ++i)
+      found = program.block(static_cast<int32_t>(i)).find_local(name);
+    out.push_back(found ? found : &program.global().var(name));  // the last says "did you mean"
+  }
+  return out;
+}
+
+Names names_of(const VarList& vars) {
+  Names out;
+  for (const Var* v : vars) out.push_back(v->name);
+  return out;
+}
+
+InferenceFiles files_of(const std::string& model, const std::string& params) {
+  return {.model = model.empty() ? "__model__" : model, .params = params};
+}
+
+}  // namespace
+
+// The GIL is released while files are read and written; the scope is locked meanwhile.
+void bind_io(py::module_& m) {
+  m.def("param_names", [](const PyProgram& p) { return names_of(params_of(p)); });
+  m.def("persistable_names", [](const PyProgram& p) { return names_of(persistables_of(p)); });
+  m.def(
+      "save_vars",
+      [](const std::string& directory, const PyProgram& program, const Names& names,
+         const ScopePtr& scope, const std::string& filename) {
+        const py::gil_scoped_release others;
+        const std::lock_guard<std::mutex> alone(scope->mutex);
+        save_vars(directory, vars_named(program, names), values_of(scope->scope), filename);
+      },
+      py::arg("directory"), py::arg("program"), py::arg("names"), py::arg("scope"),
+      py::arg("filename") = "");
+  m.def(
+      "load_vars",
+      [](const std::string& directory, const PyProgram& program, const Names& names,
+         const ScopePtr& scope, const std::string& filename) {
+        const py::gil_scoped_release others;
+        const std::lock_guard<std::mutex> alone(scope->mutex);
+        load_vars(directory, vars_named(program, names), into(scope->scope), filename);
+      },
+      py::arg("directory"), py::arg("program"), py::arg("names"), py::arg("scope"),
+      py::arg("filename") = "");
+  m.def(
+      "make_inference_model",
+      [](const PyProgram& main, const Names& feeds, const Names& targets) {
+        InferenceModel model = make_inference_model(main, feeds, targets);
+        return std::pair(program_ptr(std::move(model.program)), model.fetches);
+      },
+      py::arg("main"), py::arg("feeds"), py::arg("targets"));
+  m.def(
+      "save_inference_model",
+      [](const std::string& directory, const Names& feeds, const Names& targets,
+         const PyProgram& main, const ScopePtr& scope, const std::string& model,
+         const std::string& params) {
+        const py::gil_scoped_release others;
+        const std::lock_guard<std::mutex> alone(scope->mutex);
+        return save_inference_model(directory, feeds, targets, main, values_of(scope->scope),
+                                    files_of(model, params));
+      },
+      py::arg("directory"), py::arg("feeds"), py::arg("targets"), py::arg("main"), py::arg("scope"),
+      py::arg("model") = "", py::arg("params") = "");
+  m.def(
+      "load_inference_model",
+      [](const std::string& directory, const ScopePtr& scope, const std::string& model,
+         const std::string& params) {
+        InferenceModel loaded = [&] {
+          const py::gil_scoped_release others;
+          const std::lock_guard<std::mutex> alone(scope->mutex);
+          return load_inference_model(directory, into(scope->scope), files_of(model, params));
+        }();
+        return py::make_tuple(program_ptr(std::move(loaded.program)), loaded.feeds, loaded.fetches);
+      },
+      py::arg("directory"), py::arg("scope"), py::arg("model") = "", py::arg("params") = "");
+  m.def(
+      "save_program",
+      [](const std::string& path, const PyProgram& program) { save_program(path, program); },
+      py::arg("path"), py::arg("program"));
+  m.def(
+      "load_program", [](const std::string& path) { return program_ptr(load_program(path)); },
+      py::arg("path"));
+
+  // The parameter files of PaddlePaddle v2, as bytes: they also stand inside its tar archives.
+  m.def(
+      "v2_parameter",
+      [](const py::array& array) {
+        const Tensor tensor = copied(array, dtype_of(array), "cannot save the parameter");
+        FileParts parts;
+        add_v2_parameter(parts, tensor);
+        return py::bytes(parts.joined());
+      },
+      py::arg("array"));
+  m.def(
+      "read_v2_parameter",
+      [](const std::string& bytes, const py::object& shape, const std::string& name) {
+        BinaryReader in(bytes, name);
+        return array_over(read_v2_parameter(in, shape_of(shape)));
+      },
+      py::arg("bytes"), py::arg("shape"), py::arg("name") = "parameter");
+}
+
+}  // namespace paddle
