@@ -37,6 +37,8 @@ class TrainerHalf:
         self.cut = cut
         self.origin = origin  # the program before it was cut: what saved models are made of
         self.job = _core.Job(cut, _trainer_flags())
+        self._first_scope = None  # of the startup program, once it was run
+        self._process = os.getpid()
         _open.add(self)
 
     def run(self, executor, program, feed, fetches, scope, return_numpy):
@@ -50,9 +52,14 @@ class TrainerHalf:
         return self.origin
 
     def close(self):
-        """Leaves the job; once."""
-        self.job.close()
+        """Leaves the job; once. The others do not wait for it from here on, even where it made no step."""
+        self.job.close(self._first_scope)
         _open.discard(self)
+
+    def leave(self):
+        """The same at the end of a script that did not call close(); a process that was forked from it has no part in it."""
+        if self.job.joined and self._process == os.getpid():
+            self.job.close()
 
 
 class TrainerStartup:
@@ -66,6 +73,7 @@ class TrainerStartup:
 
     def run(self, executor, program, feed, fetches, scope, return_numpy):
         executor._jobs.add(self.half)
+        self.half._first_scope = scope
         return executor._core.run(program._core, scope, feed, fetches, return_numpy)
 
 
@@ -178,7 +186,7 @@ def _leave():
     if _fell_over:
         return
     for half in list(_open):
-        half.close()
+        half.leave()
 
 
 sys.excepthook = _note_fall
