@@ -8,7 +8,8 @@ import numpy as np
 
 import paddle.fluid as fluid
 
-options = dict(role="LOCAL", pservers="", trainers="1", steps="12", mode="sync", optimizer="sgd", seed="3", hidden="8", net="mlp",
+options = dict(role="LOCAL", pservers="", trainers="1", steps="12", mode="sync", optimizer="sgd", seed="3",
+               hidden="8", net="mlp",
                save="", load="", pause="0", close="1", interrupt="0", block="8192")
 options.update(a.split("=", 1) for a in sys.argv[1:])
 role, trainers, steps = options["role"], int(options["trainers"]), int(options["steps"])
@@ -20,7 +21,8 @@ def attr(name, seed):
 
 def network(x, y):
     seed = int(options["seed"])
-    hidden = fluid.layers.fc(x, int(options["hidden"]), act="tanh", param_attr=attr("w1", seed), bias_attr=attr("b1", seed + 1))
+    hidden = fluid.layers.fc(x, int(options["hidden"]), act="tanh", param_attr=attr("w1", seed),
+                             bias_attr=attr("b1", seed + 1))
     out = fluid.layers.fc(hidden, 1, param_attr=attr("w2", seed + 2), bias_attr=attr("b2", seed + 3))
     return fluid.layers.mean(fluid.layers.square_error_cost(out, y))
 

@@ -53,12 +53,14 @@ class JobCase(unittest.TestCase):
 
     def start(self, name, *arguments, script=SCRIPT, env=None, command=None):
         log = os.path.join(self.dir, name + ".log")
-        merged = {k: v for k, v in os.environ.items() if not k.startswith(("PADDLE_", "TRAINING_", "TRAINER", "FLAGS_", "POD_"))}
+        merged = {k: v for k, v in os.environ.items() if not k.startswith(("PADDLE_", "TRAINING_", "TRAINER",
+                                                                           "FLAGS_", "POD_"))}
         merged.update({k: v for k, v in os.environ.items() if k.startswith("PADDLE_TEST_")})
         merged["FLAGS_rpc_deadline"] = "60000"
         merged.update(env or {})
         with open(log, "ab") as out, open(log + ".out", "ab") as result:
-            self.processes[name] = subprocess.Popen(command or [sys.executable, "-u", script, *map(str, arguments)], env=merged,
+            self.processes[name] = subprocess.Popen(command or [sys.executable, "-u", script, *map(str, arguments)],
+                                                    env=merged,
                                                     cwd=self.dir, stdout=result, stderr=out, stdin=subprocess.DEVNULL)
         return self.processes[name]
 

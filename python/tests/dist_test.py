@@ -39,7 +39,8 @@ class Sync(JobCase):
                 names = sorted(os.listdir(os.path.join(self.dir, "local")))
                 self.assertEqual(sorted(os.listdir(os.path.join(self.dir, "saved"))), names)
                 for n in names:
-                    with open(os.path.join(self.dir, "local", n), "rb") as a, open(os.path.join(self.dir, "saved", n), "rb") as b:
+                    with open(os.path.join(self.dir, "local", n), "rb") as a, open(os.path.join(self.dir, "saved", n),
+                                                                                   "rb") as b:
                         self.assertEqual(a.read(), b.read(), n)
                 for s in ("s0", "s1"):
                     self.stop(s)
@@ -76,7 +77,9 @@ class Sync(JobCase):
         self.start("s0", *self.arguments("PSERVER", eps, 2, endpoint=eps[0]))
         self.start("t0", *self.arguments("TRAINER", eps, 2, id=0, hidden=9))
         self.wait("t0", 1)
-        self.assertRegex(self.log("t0"), r"ConfigError: pserver 127\.0\.0\.1:\d+ refused: 'b1' is float32\[8\] in this pserver's program and float32\[9\] in the trainer's.*different networks")
+        self.assertRegex(self.log("t0"), r"ConfigError: pserver 127\.0\.0\.1:\d+ refused: 'b1' is float32\[8\] in "
+                                         r"this pserver's program and float32\[9\] in the trainer's.*different "
+                                         r"networks")
         self.start("t1", *self.arguments("TRAINER", eps, 2, id=1))
         self.wait_for("s0", "trainer 1 .*joined at step 0")
         self.start("t2", *self.arguments("TRAINER", eps, 2, id=0, optimizer="adam"))
@@ -100,7 +103,8 @@ class Sync(JobCase):
             self.start("s%d" % i, *self.arguments("PSERVER", eps, 1, endpoint=e, load="model", block=16))
         self.start("t0", *self.arguments("TRAINER", eps, 1, id=0, steps=1, save="after", seed=77, block=16))
         self.wait("t0")
-        a, b = (np.fromfile(os.path.join(self.dir, d, "w1"), "uint8")[-6 * 8 * 4:].view("float32") for d in ("model", "after"))
+        a, b = (np.fromfile(os.path.join(self.dir, d, "w1"), "uint8")[-6 * 8 * 4:].view("float32")
+                for d in ("model", "after"))
         self.assertLess(np.abs(a - b).max(), 0.05)  # one step away, and not a first value of seed 77
         self.assertGreater(np.abs(a - b).max(), 0)
 
@@ -212,7 +216,8 @@ class Daemons(JobCase):
         with open(job, "w") as f:
             f.write(JOB)
         self.start("s0", script=os.path.join(HERE, "guides", "bare_metal.py"),
-                   env={"PSERVERS": eps[0], "SERVER_ENDPOINT": eps[0], "TRAINING_ROLE": "PSERVER", "TRAINER_COUNT": "1"})
+                   env={"PSERVERS": eps[0], "SERVER_ENDPOINT": eps[0], "TRAINING_ROLE": "PSERVER",
+                        "TRAINER_COUNT": "1"})
         self.wait_for("s0", "Server listening")
         self.start("t0", command=[self.trainer, "--config=" + job, "--pservers=" + eps[0], "--split_method=round_robin",
                                   "--num_passes=2", "--save_dir=out", "--num_gradient_servers=1", "--log_dir="])

@@ -64,8 +64,10 @@ class Fleet(JobCase):
         script = os.path.join(HERE, "fleet_script.py")
         env = {"WORKER_NUM": "2", "ENDPOINTS": ",".join(eps)}
         for i in range(2):
-            self.start("%s_s%d" % (tag, i), *arguments, script=script, env={"CURRENT_ID": str(i), "IS_WORKER": "0", **env})
-            self.start("%s_t%d" % (tag, i), *arguments, script=script, env={"CURRENT_ID": str(i), "IS_WORKER": "1", **env})
+            self.start("%s_s%d" % (tag, i), *arguments, script=script,
+                       env={"CURRENT_ID": str(i), "IS_WORKER": "0", **env})
+            self.start("%s_t%d" % (tag, i), *arguments, script=script,
+                       env={"CURRENT_ID": str(i), "IS_WORKER": "1", **env})
         for i in range(2):
             self.wait("%s_t%d" % (tag, i))
         for i in range(2):
@@ -110,7 +112,8 @@ class LaunchPs(JobCase):
             text = self.read("logs/workerlog.%d" % i)
             self.assertEqual(len(re.findall(r"worker_index: %d, step\d+ cost = 0\.\d+" % i, text)), 50)
             self.assertIn("Server listening on 127.0.0.1:", self.read("logs/serverlog.%d" % i))
-        self.assertIn("all workers exit, going to finish parameter server\nall parameter server are killed", self.log("launch"))
+        self.assertIn("all workers exit, going to finish parameter server\nall parameter server are killed",
+                      self.log("launch"))
 
     def test_click_rate(self):
         random.seed(4)
@@ -142,7 +145,8 @@ class LaunchPs(JobCase):
                            "    sys.exit('no such luck')\n"
                            "time.sleep(1000)\n")
         self.launch(path, code=1)
-        self.assertRegex(self.log("launch"), r"worker 1 ended with code 1; the end of logs/workerlog\.1:\n(.*\n)*    no such luck")
+        self.assertRegex(self.log("launch"), r"worker 1 ended with code 1; the end of logs/workerlog\.1:\n(.*\n)*    "
+                                             r"no such luck")
         for name in ("serverlog.0", "serverlog.1", "workerlog.0"):
             pid = int(self.read("logs/" + name).split()[0])
             self.assertFalse(os.path.exists("/proc/%d" % pid), name)
@@ -151,7 +155,8 @@ class LaunchPs(JobCase):
         import signal
         import time
         path = self.script("import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(1000)\n")
-        self.start("launch", command=[sys.executable, "-m", "paddle.distributed.launch_ps", "--start_port=0", "--worker_num=1",
+        self.start("launch", command=[sys.executable, "-m", "paddle.distributed.launch_ps", "--start_port=0",
+                                      "--worker_num=1",
                                       "--server_num=1", path])
         end = time.monotonic() + LIMIT
         log = os.path.join(self.dir, "logs", "workerlog.0")

@@ -28,7 +28,8 @@ class Cut(unittest.TestCase):
     def net(self, optimizer=None, width=1000, **attrs):
         x = fluid.layers.data("x", [width])
         y = fluid.layers.data("y", [1])
-        predict = fluid.layers.fc(x, width, param_attr=fluid.ParamAttr(name="fc_w", **attrs), bias_attr=fluid.ParamAttr(name="fc_b"))
+        predict = fluid.layers.fc(x, width, param_attr=fluid.ParamAttr(name="fc_w", **attrs),
+                                  bias_attr=fluid.ParamAttr(name="fc_b"))
         loss = fluid.layers.mean(fluid.layers.square_error_cost(predict, y))
         return (optimizer or fluid.optimizer.SGD(0.1)).minimize(loss)
 
@@ -42,7 +43,8 @@ class Cut(unittest.TestCase):
         self.net()
         t = self.transpiler(0, trainers=2)
         self.assertIs(t.get_trainer_program(wait_port=False), self.main)
-        self.assertEqual(types(self.main), FORWARD + ["send", "mul_grad", "split_byref", "send", "send_barrier", "recv", "recv",
+        self.assertEqual(types(self.main), FORWARD + ["send", "mul_grad", "split_byref", "send", "send_barrier",
+                                                      "recv", "recv",
                                                       "fetch_barrier", "concat"])
         self.assertEqual(sorted(types(self.startup)[:-4]), ["fill_constant", "fill_constant", "uniform_random"])
         self.assertEqual(types(self.startup)[-4:], ["recv", "recv", "fetch_barrier", "concat"])
@@ -60,19 +62,22 @@ class Cut(unittest.TestCase):
         config = fluid.DistributeTranspilerConfig()
         config.slice_var_up = False
         self.transpiler(1, trainers=2, config=config)
-        self.assertEqual(types(self.main), FORWARD + ["send", "mul_grad", "send", "send_barrier", "recv", "recv", "fetch_barrier"])
+        self.assertEqual(types(self.main), FORWARD + ["send", "mul_grad", "send", "send_barrier", "recv", "recv",
+                                                      "fetch_barrier"])
 
     def test_without_barriers(self):
         self.net()
         t = self.transpiler(1, trainers=2, sync_mode=False)
-        self.assertEqual(types(self.main), FORWARD + ["send", "mul_grad", "split_byref", "send", "recv", "recv", "concat"])
+        self.assertEqual(types(self.main), FORWARD + ["send", "mul_grad", "split_byref", "send", "recv", "recv",
+                                                      "concat"])
         self.assertEqual(types(t.get_pserver_program("127.0.0.1:6174"), 1), ["sgd"])
 
     def test_schedule(self):
         self.net(fluid.optimizer.SGD(fluid.layers.exponential_decay(0.1, 100, 0.5, staircase=True)))
         t = self.transpiler(0, trainers=2)
         pserver = t.get_pserver_program("127.0.0.1:6174")
-        self.assertEqual(types(pserver, 1), ["increment", "cast", "fill_constant", "elementwise_div", "floor", "fill_constant",
+        self.assertEqual(types(pserver, 1), ["increment", "cast", "fill_constant", "elementwise_div", "floor",
+                                             "fill_constant",
                                              "elementwise_pow", "fill_constant", "elementwise_mul"])
 
     def test_regularizer_and_adam(self):
@@ -178,16 +183,19 @@ class Roles(unittest.TestCase):
         server = self.role(role_maker.PaddleCloudRoleMaker, PADDLE_PSERVERS_IP_PORT_LIST=TWO, PADDLE_TRAINERS_NUM="3",
                            TRAINING_ROLE="PSERVER", POD_IP="127.0.0.1", PADDLE_PORT="6175")
         self.assertEqual((server.is_server(), server.server_index()), (True, 1))
-        old = self.role(role_maker.PaddleCloudRoleMaker, PADDLE_PSERVERS="h1,h2", PADDLE_PORT="6174", PADDLE_TRAINERS_NUM="1",
+        old = self.role(role_maker.PaddleCloudRoleMaker, PADDLE_PSERVERS="h1,h2", PADDLE_PORT="6174",
+                        PADDLE_TRAINERS_NUM="1",
                         TRAINING_ROLE="PSERVER", POD_IP="h2")
         self.assertEqual((old.get_pserver_endpoints(), old.server_index()), (["h1:6174", "h2:6174"], 1))
-        middle = self.role(role_maker.PaddleCloudRoleMaker, PADDLE_PSERVERS="127.0.0.1,127.0.0.1", PADDLE_PORT="6170,6171",
+        middle = self.role(role_maker.PaddleCloudRoleMaker, PADDLE_PSERVERS="127.0.0.1,127.0.0.1",
+                           PADDLE_PORT="6170,6171",
                            PADDLE_TRAINING_ROLE="PSERVER", CURRENT_ENDPOINT="127.0.0.1:6171", PADDLE_TRAINERS_NUM="2")
         self.assertEqual((middle.get_pserver_endpoints()[1], middle.server_index()), ("127.0.0.1:6171", 1))
         with self.assertRaisesRegex(ValueError, "PADDLE_PSERVERS_IP_PORT_LIST"):
             self.role(role_maker.PaddleCloudRoleMaker)
         with self.assertRaisesRegex(ValueError, "not among the servers"):
-            self.role(role_maker.PaddleCloudRoleMaker, PADDLE_PSERVERS_IP_PORT_LIST=TWO, TRAINING_ROLE="PSERVER", POD_IP="h9")
+            self.role(role_maker.PaddleCloudRoleMaker, PADDLE_PSERVERS_IP_PORT_LIST=TWO, TRAINING_ROLE="PSERVER",
+                      POD_IP="h9")
 
     def test_mpi(self):
         env = dict(OMPI_COMM_WORLD_SIZE="4", PADDLE_PORT="6000")
@@ -200,7 +208,8 @@ class Roles(unittest.TestCase):
             Fleet().init()
 
     def test_user_defined(self):
-        for kwargs, error in [(dict(server_endpoints=None), TypeError), (dict(server_endpoints=["a:1", "a:1"]), ValueError),
+        for kwargs, error in [(dict(server_endpoints=None), TypeError),
+                              (dict(server_endpoints=["a:1", "a:1"]), ValueError),
                               (dict(server_endpoints=["a:1"], worker_num=0), ValueError),
                               (dict(server_endpoints=["a:1"], worker_num=1, current_id=1), ValueError)]:
             with self.assertRaises(error):

@@ -1,4 +1,5 @@
-"""The bare-metal guide: transpile() takes what minimize() returned, and trainers have no id: both run the same command line."""
+"""The bare-metal guide: transpile() takes what minimize() returned, and trainers have no id: both run the same
+command line."""
 import os
 
 import paddle.v2 as paddle

@@ -1,4 +1,5 @@
-"""A pipe command: lines of numbers to slots, as criteo_reader.py of the guide. First argument: ids are taken modulo it."""
+"""A pipe command: lines of numbers to slots, as criteo_reader.py of the guide. First argument: ids are taken modulo
+it."""
 import sys
 
 import paddle.fluid.incubate.data_generator as dg

@@ -27,7 +27,8 @@ def ctr_dnn_model_dataset(dense_input, sparse_inputs, label):
 
 def train():
     dense_input = fluid.layers.data(name="dense_input", shape=[dense_feature_dim], dtype='float32')
-    sparse_input_ids = [fluid.layers.data(name="C" + str(i), shape=[1], lod_level=1, dtype="int64") for i in range(1, slots + 1)]
+    sparse_input_ids = [fluid.layers.data(name="C" + str(i), shape=[1], lod_level=1, dtype="int64")
+                        for i in range(1, slots + 1)]
     label = fluid.layers.data(name='label', shape=[1], dtype='int64')
     loss, auc_var, batch_auc_var = ctr_dnn_model_dataset(dense_input, sparse_input_ids, label)
 
@@ -48,7 +49,8 @@ def train():
         exe.run(fluid.default_startup_program())
         dataset = fluid.DatasetFactory().create_dataset()
         dataset.set_use_var([dense_input] + sparse_input_ids + [label])
-        dataset.set_pipe_command("%s %s %d" % (sys.executable, os.path.join(here, "criteo_reader.py"), sparse_feature_dim))
+        dataset.set_pipe_command("%s %s %d" % (sys.executable, os.path.join(here, "criteo_reader.py"),
+                                               sparse_feature_dim))
         dataset.set_batch_size(10)
         dataset.set_thread(2)
         whole_filelist = ["raw_data/part-%d" % x for x in range(len(os.listdir("raw_data")))]
@@ -59,7 +61,8 @@ def train():
             if fleet.worker_index() == 0:
                 model_dir = "models/epoch" + str(i + 1) + ".model"
                 sys.stderr.write("epoch%d finished\n" % (i + 1))
-                fluid.io.save_inference_model(model_dir, [dense_input.name] + [v.name for v in sparse_input_ids] + [label.name],
+                fluid.io.save_inference_model(model_dir, [dense_input.name] + [v.name for v in sparse_input_ids] +
+                                              [label.name],
                                               [loss, auc_var], exe)
         fleet.stop_worker()
 

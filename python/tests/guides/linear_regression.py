@@ -1,4 +1,5 @@
-"""The second quick start: addresses as a list of hosts and one port, and exe.close() at the end. (EPOCH_NUM may be lowered here.)"""
+"""The second quick start: addresses as a list of hosts and one port, and exe.close() at the end. (EPOCH_NUM may be
+lowered here.)"""
 import os
 
 import paddle
@@ -6,7 +7,8 @@ import paddle.fluid as fluid
 
 EPOCH_NUM = int(os.getenv("EPOCH_NUM", 30))
 BATCH_SIZE = 8
-train_reader = paddle.batch(paddle.reader.shuffle(paddle.dataset.uci_housing.train(), buf_size=500), batch_size=BATCH_SIZE)
+train_reader = paddle.batch(paddle.reader.shuffle(paddle.dataset.uci_housing.train(), buf_size=500),
+                            batch_size=BATCH_SIZE)
 
 
 def train():

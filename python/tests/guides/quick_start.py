@@ -1,5 +1,5 @@
-"""The demo of the quick start: four processes by environment variables. (Its own slips, such as `trianers` for `trainers`, are
-corrected; it fixes 100 passes, which PASS_NUM may lower here.)"""
+"""The demo of the quick start: four processes by environment variables. (Its own slips, such as `trianers` for
+`trainers`, are corrected; it fixes 100 passes, which PASS_NUM may lower here.)"""
 import math
 import os
 import sys
