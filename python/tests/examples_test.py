@@ -20,9 +20,12 @@ class Examples(Job):
             with self.subTest(mode=name):
                 check(env)
 
-    def falls(self, losses, factor):
-        self.assertGreater(len(losses), 2)
-        self.assertLess(losses[-1], losses[0] * factor, losses)
+    def falls(self, factor, *losses):
+        """Every trainer ends well below where the first one began; without barriers the other may begin late."""
+        begin = max(mine[0] for mine in losses)
+        for mine in losses:
+            self.assertGreater(len(mine), 2)
+            self.assertLess(mine[-1], begin * factor, losses)
 
     def test_fit_a_line(self):
         def check(mode):
@@ -32,15 +35,14 @@ class Examples(Job):
                                   PADDLE_CURRENT_ENDPOINT=e, **env) for i, e in enumerate(endpoints)]
             trainers = [self.start(f"trainer{i}", "fit_a_line/fluid_dist.py", PADDLE_TRAINING_ROLE="TRAINER", TRAINER_ID=str(i),
                                    PASSES="30", **env) for i in range(2)]
-            for t in trainers:
-                self.falls(numbers(t.wait(), r"last batch "), 0.8)
+            self.falls(0.8, *[numbers(t.wait(), "last batch ") for t in trainers])
             self.assertIn(f"Server listening on {endpoints[0]}", servers[0].log())
             self.stop(*servers)
 
         self.each_mode(check)
 
     def test_fit_a_line_alone(self):
-        self.falls(numbers(self.start("alone", "fit_a_line/fluid_dist.py", PASSES="30").wait(), r"last batch "), 0.8)
+        self.falls(0.8, numbers(self.start("alone", "fit_a_line/fluid_dist.py", PASSES="30").wait(), "last batch "))
 
     def test_bare_metal(self):
         def check(mode):
@@ -50,8 +52,7 @@ class Examples(Job):
             server = self.start("server", script, TRAINING_ROLE="PSERVER", **env)
             server.until(lambda: f"Server listening on {endpoint}" in server.log(), "Server listening")
             trainers = [self.start(f"trainer{i}", script, TRAINING_ROLE="TRAINER", **env) for i in range(2)]  # the same command twice
-            for t in trainers:
-                self.falls(numbers(t.wait(), "mean loss "), 0.5)
+            self.falls(0.5, *[numbers(t.wait(), "mean loss ") for t in trainers])
             self.stop(server)
 
         self.each_mode(check)
@@ -67,10 +68,9 @@ class Examples(Job):
                        for i, h in enumerate(hosts)]
             trainers = [self.start(f"trainer{i}", script, PADDLE_TRAINING_ROLE="TRAINER", PADDLE_TRAINER_ID=str(i), **env)
                         for i in range(2)]
-            for t in trainers:
-                losses = numbers(t.wait(), "loss: ")
-                self.assertEqual(len(losses), 10 * 5)
-                self.falls([sum(losses[:10]), 0, sum(losses[-10:])], 0.9)
+            losses = [numbers(t.wait(), "loss: ") for t in trainers]
+            self.assertEqual([len(mine) for mine in losses], [10 * 5] * 2)
+            self.falls(0.9, *[[sum(mine[i:i + 10]) for i in range(0, 50, 10)] for mine in losses])
             self.stop(*servers)
 
         self.each_mode(check)
@@ -96,13 +96,18 @@ class Examples(Job):
 
         self.each_mode(check)
 
+    def lines(self, name):
+        with open(os.path.join(self.dir, name), encoding="utf-8") as f:
+            return sum(1 for _ in f)
+
     def test_word2vec(self):
         for name in ("prepare.py", "train.py"):
             shutil.copy(os.path.join(EXAMPLES, "word2vec", name), self.dir)
         self.program("prepare", sys.executable, "prepare.py", SPLIT_COUNT="3").wait()
         for kind in ("train", "test"):
-            parts = [open(os.path.join(self.dir, f"{kind}.txt-0000{i}")).read() for i in range(3)]
-            self.assertEqual(sum(p.count("\n") for p in parts), open(os.path.join(self.dir, f"{kind}.txt")).read().count("\n"))
+            counts = [self.lines(kind + end) for end in (".txt", ".txt-00000", ".txt-00001", ".txt-00002")]
+            self.assertGreater(counts[0], 900)
+            self.assertEqual(counts[0], sum(counts[1:]))
         for mode in ("0", "1"):
             with self.subTest(asynchronous=mode):
                 self.word2vec(mode)
@@ -114,9 +119,8 @@ class Examples(Job):
                "PASSES": "2", "MAX_BATCHES": "101", "ASYNC": asynchronous}
         trainers = [self.program(f"trainer{i}", sys.executable, "-u", "train.py", OMPI_COMM_WORLD_RANK=str(i),
                                  PADDLE_INIT_TRAINER_ID=str(i), **env) for i in range(2)]
-        for t in trainers:
-            out = t.wait()
-            self.falls([*numbers(out, "Cost "), *numbers(out, "Testing cost ")], 0.95)
+        outs = [t.wait() for t in trainers]
+        self.falls(0.95, *[numbers(out, "Cost ") + numbers(out, "Testing cost ") for out in outs])
         with gzip.open(os.path.join(self.dir, "params_pass_1.tar.gz")) as f:
             import paddle.v2 as paddle
             parameters = paddle.parameters.Parameters.from_tar(f)
