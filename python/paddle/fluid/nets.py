@@ -108,3 +108,10 @@ def scaled_dot_product_attention(queries: Variable, keys: Variable, values: Vari
         return out
     out = layers.transpose(out, perm=[0, 2, 1, 3])
     return layers.reshape(out, shape=[0, 0, out.shape[2] * out.shape[3]])
+
+
+def __getattr__(name: str):
+    if name.startswith("__"):
+        raise AttributeError(name)
+    raise AttributeError(f"fluid.nets has no '{name}': there are {', '.join(__all__)}; a net that needs an op which the "
+                         "core does not have (sequence_conv) is not there")
