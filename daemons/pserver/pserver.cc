@@ -34,7 +34,7 @@ std::vector<ShardOptions> shards_of(const Options& o) {
     s.sparse = i >= dense;
     s.index = s.sparse ? i - dense : i;
     s.port = first == 0 ? 0 : static_cast<uint16_t>(first + static_cast<int64_t>(i));
-    s.spin_microseconds = s.sparse ? 0 : spin_of(o, dense);
+    s.spin_microseconds = s.sparse ? 0 : o.integer("spin_microseconds");
     out.push_back(std::move(s));
   }
   return out;

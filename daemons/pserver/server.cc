@@ -54,13 +54,6 @@ class BlockedSignals {
 
 }  // namespace
 
-int spin_of(const Options& options, size_t shards) {
-  const int64_t given = options.integer("spin_microseconds");
-  if (given >= 0) return static_cast<int>(given);
-  // A trainer computes on this machine too, as a rule: spinning is for those with cores to spare.
-  return std::thread::hardware_concurrency() >= 4 * shards ? 50 : 0;
-}
-
 ShardOptions shard_options(const Options& o) {
   ShardOptions s{.host = o.text("host"),
                  .policy = loss_policy_of(o.text("on_trainer_loss")),

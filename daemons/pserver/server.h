@@ -16,8 +16,6 @@ namespace paddle {
 
 // The options that all shards of a process share; index, port and the like are the caller's.
 ShardOptions shard_options(const Options& options);
-// How long a shard looks for work before it sleeps, where this process has so many of them.
-int spin_of(const Options& options, size_t shards);
 
 class Server {
  public:

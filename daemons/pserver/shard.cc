@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "obs/progress.h"
+#include "wire/spin.h"
 
 namespace paddle {
 namespace {
@@ -55,14 +56,13 @@ void Shard::run() {
   loop();
 }
 
-// Looks for work for a while before it sleeps: waking up costs more than a small message.
 void Shard::loop() {
-  const auto spin = std::chrono::microseconds(options_.spin_microseconds);
-  while (!io_.stopped()) {
+  wire::Spin spin(options_.spin_microseconds);
+  for (;;) {
+    const Time before = Clock::now();
     if (io_.run_one() == 0) return;
-    auto last = Clock::now();
-    while (spin.count() > 0 && !io_.stopped() && Clock::now() - last < spin)
-      if (io_.poll() > 0) last = Clock::now();
+    spin.slept(Clock::now() - before);
+    spin.look(io_, [this] { return io_.stopped(); });
   }
 }
 

@@ -34,7 +34,7 @@ struct ShardOptions {
   uint64_t max_staleness = 0;
   double discard_ratio = 0;  // of async gradients, 0 discards none
   SnapshotOptions snapshots;
-  int spin_microseconds = 0;
+  int64_t spin_microseconds = 0;  // wire/spin.h
   uint64_t log_period = 500;
   bool exit_when_done = false;
   std::function<void()> on_done;  // called in the shard's thread when its job is done

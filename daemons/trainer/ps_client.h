@@ -17,16 +17,17 @@
 #include "graph/kernel.h"
 #include "graph/transpile.h"
 #include "trainer/ps_link.h"
+#include "wire/spin.h"
 
 namespace paddle {
 
 struct PsOptions {
   std::vector<wire::Endpoint> shards;
   HelloFields hello;
-  double peer_timeout = 600;  // seconds without a pserver before the trainer gives up
-  int64_t spin_microseconds = -1;
-  uint64_t queue_size = 20;  // async: steps merged before the trainer waits
-  bool merge_mean = false;   // async: mean instead of sum
+  double peer_timeout = 600;       // seconds without a pserver before the trainer gives up
+  int64_t spin_microseconds = -1;  // wire/spin.h
+  uint64_t queue_size = 20;        // async: steps merged before the trainer waits
+  bool merge_mean = false;         // async: mean instead of sum
   uint64_t geo_steps = 0;
 };
 
@@ -135,6 +136,7 @@ class PsClient : public Remote, private LinkOwner {
   std::function<void()> first_values_;
   asio::io_context io_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_;
+  wire::Spin spin_;
   std::vector<std::unique_ptr<ShardLink>> links_;
   std::vector<SliceLine> lines_;
   std::vector<std::vector<size_t>> param_lines_;  // lines of each parameter

@@ -179,18 +179,16 @@ void StepClient::collect() {
 
 void StepClient::close() {
   if (closed_) return;
-  if (joined_) {
-    retried([&] {
-      if (trainer() == 0) {  // what is saved after this is the end of this trainer's work
-        client_.refresh(step_);
-        client_.collect();
-      }
-      client_.finish(step_);
-    });
-    client_.say_bye();
-    if (client_.dropped() > 0)
-      log_warn(text(client_.dropped(), " gradients were too old and not applied"));
-  }
+  retried([&] {
+    if (trainer() == 0) {  // what is saved after this is the end of this trainer's work
+      client_.refresh(step_);
+      client_.collect();
+    }
+    client_.finish(step_);
+  });
+  client_.say_bye();
+  if (client_.dropped() > 0)
+    log_warn(text(client_.dropped(), " gradients were too old and not applied"));
   closed_ = true;
 }
 

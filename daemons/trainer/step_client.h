@@ -32,7 +32,8 @@ class StepClient {
   void run(Plan& plan, const Program& program);
   // Parameters and optimizer state of the pservers into the scope.
   void collect();
-  // Leaves the job in good order; others go on. Nothing happens the second time.
+  // Leaves the job in good order; others go on. One that made no step joins first, so that nobody
+  // waits for it. Nothing happens the second time.
   void close();
 
   bool joined() const { return joined_; }

@@ -115,6 +115,7 @@ void Plan::add_ops(const Program&, const Block& block, const Names& feeds, const
     for (const int v : s.in)
       if (v >= 0) seen[static_cast<size_t>(v)] = true;
     for (const int v : s.out) {
+      if (v >= 0) vars_[static_cast<size_t>(v)].written = true;
       if (v < 0 || seen[static_cast<size_t>(v)]) continue;
       seen[static_cast<size_t>(v)] = true;
       vars_[static_cast<size_t>(v)].written_first = true;

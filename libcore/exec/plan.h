@@ -44,6 +44,8 @@ class Plan {
   // Sets feed i for the next runs. The tensor's memory and LoD are used where they are, so it must
   // outlive those runs.
   void feed(size_t i, const Tensor& tensor);
+  // Whether the block writes to the memory of feed i; whoever wants to keep it feeds a copy.
+  bool writes_feed(size_t i) const { return vars_[static_cast<size_t>(feeds_[i])].written; }
   // `step` selects the random numbers of dropout and the like.
   void run(uint64_t step);
   // Fetch i as it stands after run(); good until the next one.
@@ -67,6 +69,7 @@ class Plan {
     Meta meta;
     Meta declared;                   // as the program says
     Variable* variable = nullptr;    // in the scope
+    bool written = false;            // the block writes it
     bool written_first = false;      // the block writes it before it reads it
     const Lod** lod_cell = nullptr;  // follows the LoD of this feed
   };

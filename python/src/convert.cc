@@ -196,7 +196,7 @@ py::dtype numpy_dtype(DType dtype) {
   return py::dtype("V1");
 }
 
-DType dtype_of(const py::array& array) {
+DType dtype_of(const py::array& array, const std::string& what) {
   using api = py::detail::npy_api;
   switch (array.dtype().num()) {
     case api::NPY_BOOL_: return DType::boolean;
@@ -211,8 +211,8 @@ DType dtype_of(const py::array& array) {
     case 23: return DType::f16;  // NPY_HALF
     default: break;
   }
-  throw Error(Error::Kind::config, "there is no element type for numpy's ",
-              py::str(array.dtype()).cast<std::string>(),
+  throw Error(Error::Kind::config, what, what.empty() ? "" : ": ",
+              "there is no element type for numpy's ", py::str(array.dtype()).cast<std::string>(),
               ": use float32, float64, int32, int64, int16, int8, uint8 or bool");
 }
 
@@ -230,7 +230,7 @@ Tensor borrowed(const py::array& array) {
 }
 
 Tensor copied(const py::array& array, DType like, const std::string& what) {
-  const DType given = dtype_of(array);
+  const DType given = dtype_of(array, what);
   const auto is_float = [](DType t) {
     return t == DType::f16 || t == DType::f32 || t == DType::f64;
   };

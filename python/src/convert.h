@@ -31,9 +31,10 @@ Slots slots_of(const py::dict& dict);  // {"X": ["x"]}, and {"X": "x"}
 Shape shape_of(py::handle object);
 py::tuple tuple_of(const Shape& shape);
 
-// numpy's type for an element type; throws Error(config) for the reverse where there is none.
+// numpy's type for an element type, and the reverse; Error(config) where there is none, its
+// sentence started by `what`.
 py::dtype numpy_dtype(DType dtype);
-DType dtype_of(const py::array& array);
+DType dtype_of(const py::array& array, const std::string& what = "");
 
 // The array's own memory, where it is in row-major order, aligned and in native byte order; the
 // caller keeps the array alive. An empty tensor where it is not.

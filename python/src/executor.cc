@@ -24,8 +24,12 @@ struct Fed {
 }
 
 Tensor fed_tensor(py::handle value, const Var& var, std::vector<py::object>& owners) {
-  if (py::isinstance<PyTensor>(value)) return value.cast<const PyTensor&>().get();
   const std::string what = "cannot feed '" + var.name + "'";
+  if (py::isinstance<PyTensor>(value)) {
+    Tensor tensor = value.cast<const PyTensor&>().get();
+    require(!tensor.empty(), Error::Kind::config, what, ": the LoDTensor has no value, set() it");
+    return tensor;
+  }
   py::array array;
   if (py::isinstance<py::array>(value)) {
     array = py::reinterpret_borrow<py::array>(value);
@@ -40,7 +44,7 @@ Tensor fed_tensor(py::handle value, const Var& var, std::vector<py::object>& own
             " is no array of numbers; sequences of different lengths are fed as "
             "fluid.create_lod_tensor(data, lengths, place)");
   }
-  const DType given = dtype_of(array);
+  const DType given = dtype_of(array, what);
   if (given == var.dtype) {
     Tensor view = borrowed(array);
     if (!view.empty()) {
@@ -88,7 +92,7 @@ PyExecutor::PyExecutor(int threads, bool check_nan_inf, bool profile) {
 py::list PyExecutor::run(const ProgramPtr& program, const ScopePtr& scope, const py::dict& feed,
                          const py::list& fetch, bool return_numpy, int64_t step,
                          const std::shared_ptr<PyJob>& job) {
-  const Fed fed = feeds_of(program->global(), feed);
+  Fed fed = feeds_of(program->global(), feed);
   Names fetches;
   fetches.reserve(fetch.size());
   for (const py::handle name : fetch) fetches.push_back(name.cast<std::string>());
@@ -101,7 +105,10 @@ py::list PyExecutor::run(const ProgramPtr& program, const ScopePtr& scope, const
     const std::lock_guard<std::mutex> alone(scope->mutex);
     if (job) join(scope, job);
     Plan& plan = executor_->plan(*program, scope->scope, fed.names, fetches);
-    for (size_t i = 0; i < fed.tensors.size(); ++i) plan.feed(i, fed.tensors[i]);
+    for (size_t i = 0; i < fed.tensors.size(); ++i) {
+      if (plan.writes_feed(i)) fed.tensors[i] = fed.tensors[i].clone();
+      plan.feed(i, fed.tensors[i]);
+    }
     if (job)
       job->run(plan, *program);
     else

@@ -39,7 +39,7 @@ class PyJob {
 
   // From Python.
   void collect();
-  void close();
+  void close(const ScopePtr& scope);
   std::optional<uint32_t> trainer() const;
   uint64_t step() const { return client_ ? client_->step() : last_step_; }
   bool joined() const { return client_ && client_->joined(); }

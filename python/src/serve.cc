@@ -63,7 +63,7 @@ ShardOptions shard_of(const ProgramPtr& program, const Op& listen, const Options
   s.port = at.port;
   s.trainers = static_cast<uint32_t>(listen.attrs.get<int32_t>("Fanin"));
   s.index = static_cast<size_t>(std::max(0, listen.attrs.get<int32_t>("pserver_id")));
-  s.spin_microseconds = spin_of(o, 1);
+  s.spin_microseconds = o.integer("spin_microseconds");
   s.check = [program](const StoreConfig& c) { return difference(*program, c); };
   s.presets = std::move(presets);
   return s;

@@ -123,8 +123,9 @@ void PyJob::collect() {
   client_->collect();
 }
 
-void PyJob::close() {
+void PyJob::close(const ScopePtr& scope) {
   if (closed_) return;
+  if (!client_ && scope) begin(scope);
   if (client_) {
     const py::gil_scoped_release others;
     const std::lock_guard<std::mutex> alone(scope_->mutex);
@@ -183,7 +184,9 @@ void bind_transpile(py::module_& m) {
            py::arg("flags") = std::map<std::string, std::string>{})
       .def("collect", &PyJob::collect,
            "Parameters and optimizer state of the pservers into the scope of the job.")
-      .def("close", &PyJob::close, "Leaves the job in good order.")
+      .def("close", &PyJob::close, py::arg("scope") = ScopePtr(),
+           "Leaves the job in good order. With a scope, one that made no step yet tells the others "
+           "so.")
       .def_property_readonly("cut", &PyJob::cut)
       .def_property_readonly("trainer_id", &PyJob::trainer)
       .def_property_readonly("step", &PyJob::step)

@@ -35,7 +35,8 @@ class Numeric(unittest.TestCase):
                 got.append(float(exe.run(main, feed=feed, fetch_list=[loss])[0][0]))
                 expected.append(own.step(lambda values: loss_of(values, feed)))
             for n in names:
-                np.testing.assert_allclose(np.array(scope.find_var(n).get_tensor()), own.params[n], rtol=2e-4, atol=2e-5)
+                learned = np.array(scope.find_var(n).get_tensor())
+                np.testing.assert_allclose(learned, own.params[n], rtol=2e-4, atol=2e-5)
         np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5)
         self.assertNotAlmostEqual(got[0], got[-1], places=4)
         return got
@@ -81,7 +82,8 @@ class Numeric(unittest.TestCase):
                 ("momentum", lambda: o.Momentum(0.05, momentum=0.8), ref.momentum(0.8), 0.05),
                 ("nesterov", lambda: o.MomentumOptimizer(0.05, 0.8, use_nesterov=True), ref.momentum(0.8, True), 0.05),
                 ("adagrad", lambda: o.Adagrad(0.1), ref.adagrad(), 0.1),
-                ("adagrad from 0.5", lambda: o.Adagrad(0.1, initial_accumulator_value=0.5), ref.adagrad(first=0.5), 0.1),
+                ("adagrad from 0.5", lambda: o.Adagrad(0.1, initial_accumulator_value=0.5), ref.adagrad(first=0.5),
+                 0.1),
                 ("adam", lambda: o.Adam(learning_rate=0.02, beta1=0.8), ref.adam(b1=0.8), 0.02),
                 ("adamax", lambda: o.Adamax(learning_rate=0.02), ref.adamax(), 0.02),
                 ("decayed adagrad", lambda: o.DecayedAdagrad(0.01), ref.decayed_adagrad(), 0.01),
@@ -137,7 +139,7 @@ class Numeric(unittest.TestCase):
         self.regress(lambda: Clipped(0.1), ref.sgd, clip=ref.clip_global_norm(0.2))
 
     def test_parameter_attributes(self):
-        """A learning rate, a decay and a clip of one parameter's own, one that does not learn, and a layer without bias."""
+        """A learning rate, a decay and a clip of one parameter's own, one that does not learn, a layer without bias."""
         start = np.linspace(-1, 1, 30).reshape(6, 5).astype("float32")
 
         def build():
@@ -161,8 +163,8 @@ class Numeric(unittest.TestCase):
         def decay(p):
             return 0.3 * p if p.shape == (6, 5) else 0
 
-        self.check(build, self.regression_batch, loss_of, lambda: fluid.optimizer.SGD(0.2), ref.sgd, rate=0.2, clip=clip,
-                   decay=decay, factors={"w": 0.5})
+        self.check(build, self.regression_batch, loss_of, lambda: fluid.optimizer.SGD(0.2), ref.sgd, rate=0.2,
+                   clip=clip, decay=decay, factors={"w": 0.5})
 
     # ---- Classifiers.
 
@@ -186,14 +188,15 @@ class Numeric(unittest.TestCase):
             second = ref.tanh(first @ p["fc_1.w_0"] + x @ p["fc_1.w_1"] + p["fc_1.b_0"])
             return ref.cost(ref.cross_entropy(second @ p["fc_2.w_0"] + p["fc_2.b_0"], feed["label"]))
 
-        self.check(build, self.digits_batch, loss_of, lambda: fluid.optimizer.Momentum(0.02, 0.9), ref.momentum(0.9), 0.02)
+        self.check(build, self.digits_batch, loss_of, lambda: fluid.optimizer.Momentum(0.02, 0.9), ref.momentum(0.9),
+                   0.02)
 
     def test_conv(self):
         def build():
             img = fluid.layers.data(name="img", shape=[1, 6, 6], dtype="float32")
             label = fluid.layers.data(name="label", shape=[1], dtype="int64")
-            pooled = fluid.nets.simple_img_conv_pool(input=img, num_filters=4, filter_size=3, pool_size=2, pool_stride=2,
-                                                     conv_padding=1, act="relu")
+            pooled = fluid.nets.simple_img_conv_pool(input=img, num_filters=4, filter_size=3, pool_size=2,
+                                                     pool_stride=2, conv_padding=1, act="relu")
             out = fluid.layers.fc(input=fluid.layers.conv2d(pooled, num_filters=2, filter_size=2, act="tanh"), size=3)
             return fluid.layers.mean(fluid.layers.softmax_with_cross_entropy(out, label))
 

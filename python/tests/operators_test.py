@@ -8,9 +8,10 @@ L = fluid.layers
 X = np.array([[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]], "float32")
 
 
-def run(build, arrays, fetch_all=False):
+def run(build, arrays):
     """build(*variables) -> variable(s), as numpy."""
-    with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard(), fluid.scope_guard(fluid.Scope()):
+    with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard(), \
+            fluid.scope_guard(fluid.Scope()):
         feed, inputs = {}, []
         for i, a in enumerate(arrays):
             inputs.append(L.data(name=f"v{i}", shape=list(a.shape[1:]), dtype=a.dtype.name))
@@ -24,9 +25,9 @@ class Operators(unittest.TestCase):
 
     def test_values(self):
         Y = np.array([[2.0, 2.0, 2.0], [0.5, -1.0, 3.0]], "float32")
-        for text in ["x + y", "x - y", "x * y", "x / y", "x + 2", "2 + x", "x - 0.5", "1.5 - x", "x * 3", "3 * x", "x / 4",
-                     "2.0 / x", "-x", "abs_(x) ** 2.0", "2.0 ** x", "x < y", "x <= y", "x > y", "x >= y", "x == y",
-                     "x != y", "x > 0.0"]:
+        for text in ["x + y", "x - y", "x * y", "x / y", "x + 2", "2 + x", "x - 0.5", "1.5 - x", "x * 3", "3 * x",
+                     "x / 4", "2.0 / x", "-x", "abs_(x) ** 2.0", "2.0 ** x", "x < y", "x <= y", "x > y", "x >= y",
+                     "x == y", "x != y", "x > 0.0"]:
             with self.subTest(text):
                 got = run(lambda x, y: eval(text, {"x": x, "y": y, "abs_": L.abs}), [X, Y])
                 wanted = eval(text, {"x": X, "y": Y, "abs_": np.abs})
@@ -48,7 +49,8 @@ class Operators(unittest.TestCase):
             self.assertEqual((x + 2.0).name, "tmp_1")
             1.0 / x
             types = [op.type for op in main.global_block().ops]
-            self.assertEqual(types, ["fill_constant", "elementwise_add", "fill_constant_batch_size_like", "elementwise_div"])
+            self.assertEqual(types[:2], ["fill_constant", "elementwise_add"])
+            self.assertEqual(types[2:], ["fill_constant_batch_size_like", "elementwise_div"])
             fixed = L.zeros([2, 2], "float32")
             1.0 - fixed
             self.assertEqual([op.type for op in main.global_block().ops][-2:], ["fill_constant", "elementwise_sub"])

@@ -2,9 +2,9 @@
 
     python -m paddle.distributed.launch_ps --worker_num 2 --server_num 2 script.py [arguments of the script]
 
-Every process runs the script; the environment tells it its role, by the names of all eras. What a process prints goes to
-``logs/serverlog.N`` or ``logs/workerlog.N``. When all workers have ended the servers are stopped. When a process fails, all are
-stopped, and the end of its log is shown.
+Every process runs the script; the environment tells it its role, by the names of all eras. What a process prints
+goes to ``logs/serverlog.N`` or ``logs/workerlog.N``. When all workers have ended the servers are stopped. When a
+process fails, all are stopped, and the end of its log is shown.
 """
 import argparse
 import ctypes
@@ -38,7 +38,8 @@ def _parse(arguments: Optional[List[str]]):
     parser.add_argument("--node_ip", default="127.0.0.1", help="which of them this one is")
     parser.add_argument("--start_port", type=int, default=6170, help="port of the first server; 0 takes free ones")
     parser.add_argument("--print_config", type=_flag, default=True, help="say on stderr what is started")
-    parser.add_argument("--endpoints", default="", help="host:port of each server of this machine, instead of start_port")
+    parser.add_argument("--endpoints", default="", help="host:port of each server of this machine, instead of "
+                                                        "start_port")
     parser.add_argument("--worker_num", type=int, default=2, help="workers of this machine")
     parser.add_argument("--server_num", type=int, default=2, help="servers of this machine")
     parser.add_argument("--log_dir", default="logs", help="where the output of the processes goes")
@@ -70,7 +71,8 @@ class _Job:
         self.args = args
         nodes = [n.strip() for n in args.cluster_node_ips.split(",") if n.strip()]
         if args.node_ip not in nodes:
-            raise SystemExit("launch_ps: --node_ip=%s is not among --cluster_node_ips=%s" % (args.node_ip, args.cluster_node_ips))
+            raise SystemExit("launch_ps: --node_ip=%s is not among --cluster_node_ips=%s" %
+                             (args.node_ip, args.cluster_node_ips))
         self.node = nodes.index(args.node_ip)
         self.held: list = []
         if args.endpoints:
@@ -80,7 +82,8 @@ class _Job:
             ports = [args.start_port + i for i in range(args.server_num)]
             if args.start_port == 0:
                 if len(nodes) > 1:
-                    raise SystemExit("launch_ps: --start_port=0 works on one machine only: others would not know the ports")
+                    raise SystemExit("launch_ps: --start_port=0 works on one machine only: others would not know the "
+                                     "ports")
                 ports, self.held = _free_ports(args.node_ip, args.server_num)
             self.endpoints = ["%s:%d" % (n, p) for n in nodes for p in ports]
             own = ["%s:%d" % (args.node_ip, p) for p in ports]
@@ -136,7 +139,8 @@ class _Job:
 
     def _tell_failure(self, name: str, code: int) -> None:
         how = "was ended by signal %d" % -code if code < 0 else "ended with code %d" % code
-        _say("%s %s%s; the end of %s:" % (name, how, " before the workers" if name.startswith("server") else "", self.logs[name]))
+        _say("%s %s%s; the end of %s:" % (name, how, " before the workers" if name.startswith("server") else "",
+                                          self.logs[name]))
         with open(self.logs[name], errors="replace") as f:
             for line in f.readlines()[-_SHOWN_LINES:]:
                 _say("    " + line.rstrip("\n"))

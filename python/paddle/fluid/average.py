@@ -30,9 +30,9 @@ class WeightedAverage:
     def add(self, value, weight) -> None:
         """Adds a number or an array with its weight."""
         if not isinstance(value, (numbers.Number, np.ndarray)):
-            raise ValueError("The 'value' must be a number(int, float) or a numpy ndarray.")
+            raise ValueError("the 'value' of WeightedAverage must be a number or a numpy array")
         if not isinstance(weight, (numbers.Number, np.ndarray)) or np.size(weight) != 1:
-            raise ValueError("The 'weight' must be a number(int, float).")
+            raise ValueError("the 'weight' of WeightedAverage must be a number")
         if self.numerator is None:
             self.numerator = value * weight
             self.denominator = weight
@@ -43,5 +43,5 @@ class WeightedAverage:
     def eval(self):
         """The mean so far."""
         if self.numerator is None or not np.any(self.denominator):
-            raise ValueError("There is no data to be averaged in WeightedAverage.")
+            raise ValueError("there is no data in WeightedAverage: add values with weights above 0 first")
         return self.numerator / self.denominator

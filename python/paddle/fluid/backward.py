@@ -26,6 +26,8 @@ def append_backward(loss: Variable, parameter_list: Optional[Sequence] = None, n
     if not isinstance(loss, Variable):
         raise TypeError(f"The loss should be an instance of Variable, found {type(loss).__name__}")
     program = loss.block.program
+    for name in names_of(parameter_list):
+        program.global_block().var(name)  # a clear error for a typo
     pairs = _core.append_backward(program._core, loss.name, names_of(parameter_list), set(names_of(no_grad_set)))
     block = program.global_block()
     _clip_errors(block)
@@ -65,9 +67,9 @@ def gradients(targets, inputs, target_gradients=None, no_grad_set=None) -> List[
     if not targets:
         raise ValueError("gradients: there must be at least one target")
     program = targets[0].block.program
-    given = target_gradients if target_gradients is None or isinstance(target_gradients, (list, tuple)) else [target_gradients]
+    given = list(target_gradients) if isinstance(target_gradients, (list, tuple)) else [target_gradients] * len(targets)
     found = _core.append_gradients(program._core, names_of(targets), names_of(inputs),
-                                   ["" if g is None else g.name for g in given or []], set(names_of(no_grad_set)))
+                                   ["" if g is None else g.name for g in given], set(names_of(no_grad_set)))
     block = program.global_block()
     return [block.var(name) if name else None for name in found]
 

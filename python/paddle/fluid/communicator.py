@@ -1,7 +1,7 @@
 """The communicator of asynchronous training.
 
-Gradients are merged and sent, and parameters taken, by the job of the trainer itself; a Communicator tells when that begins and
-ends, for scripts that were written with one.
+Gradients are merged and sent, and parameters taken, by the job of the trainer itself; a Communicator tells when that
+begins and ends, for scripts that were written with one.
 """
 from . import core
 from .framework import Program
@@ -32,7 +32,8 @@ class Communicator:
         self._running = True
 
     def stop(self) -> None:
-        """Returns when all gradients made so far are applied; the parameters here are then those of the parameter servers."""
+        """Returns when all gradients made so far are applied; the parameters here are then those of the parameter
+        servers."""
         if self._running:
             self._half.collect()
         self._running = False

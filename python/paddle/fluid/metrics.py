@@ -136,7 +136,7 @@ class Accuracy(MetricBase):
 
     def eval(self) -> float:
         if self.weight == 0:
-            raise ValueError("There is no data in Accuracy Metrics. Please check layers.accuracy output has added to Accuracy.")
+            raise ValueError("there is no data in Accuracy: update it with the value of fluid.layers.accuracy first")
         return self.value / self.weight
 
 
@@ -180,7 +180,7 @@ class EditDistance(MetricBase):
 
     def eval(self) -> tuple:
         if self.seq_num == 0:
-            raise ValueError("There is no data in EditDistance Metric. Please check layers.edit_distance output has been added to EditDistance.")
+            raise ValueError("there is no data in EditDistance: update it with distances first")
         return self.total_distance / self.seq_num, self.instance_error / float(self.seq_num)
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 from typing import Optional
 
 from . import layers
-from .layers._call import call
+from .layers._call import Attr, Variable, call
 
 __all__ = ["glu", "img_conv_group", "scaled_dot_product_attention", "simple_img_conv_pool"]
 
 
-def simple_img_conv_pool(input, num_filters: int, filter_size, pool_size, pool_stride, pool_padding=0,
+def simple_img_conv_pool(input: Variable, num_filters: int, filter_size, pool_size, pool_stride, pool_padding=0,
                          pool_type: str = "max", global_pooling: bool = False, conv_stride=1, conv_padding=0,
-                         conv_dilation=1, conv_groups: int = 1, param_attr=None, bias_attr=None,
-                         act: Optional[str] = None, use_cudnn: bool = True):
+                         conv_dilation=1, conv_groups: int = 1, param_attr: Attr = None, bias_attr: Attr = None,
+                         act: Optional[str] = None, use_cudnn: bool = True) -> Variable:
     """conv2d, then pool2d. See there for the arguments.
 
     Example:
@@ -24,9 +24,9 @@ def simple_img_conv_pool(input, num_filters: int, filter_size, pool_size, pool_s
                 groups=conv_groups, param_attr=param_attr, bias_attr=bias_attr, act=act)
 
 
-def img_conv_group(input, conv_num_filter, pool_size, conv_padding=1, conv_filter_size=3, conv_act=None,
+def img_conv_group(input: Variable, conv_num_filter, pool_size, conv_padding=1, conv_filter_size=3, conv_act=None,
                    param_attr=None, conv_with_batchnorm=False, conv_batchnorm_drop_rate=0.0, pool_stride=1,
-                   pool_type: str = "max", use_cudnn: bool = True):
+                   pool_type: str = "max", use_cudnn: bool = True) -> Variable:
     """Several convolutions, each with an optional batch_norm and dropout, then one pool2d.
 
     Args:
@@ -63,13 +63,14 @@ def img_conv_group(input, conv_num_filter, pool_size, conv_padding=1, conv_filte
     return layers.pool2d(out, pool_size=pool_size, pool_type=pool_type, pool_stride=pool_stride)
 
 
-def glu(input, dim: int = -1):
+def glu(input: Variable, dim: int = -1) -> Variable:
     """Gated linear unit: cuts the input in two halves along `dim`, a and b, and returns a * sigmoid(b)."""
     a, b = layers.split(input, num_or_sections=2, dim=dim)
     return layers.elementwise_mul(a, layers.sigmoid(b))
 
 
-def scaled_dot_product_attention(queries, keys, values, num_heads: int = 1, dropout_rate: float = 0.0):
+def scaled_dot_product_attention(queries: Variable, keys: Variable, values: Variable, num_heads: int = 1,
+                                 dropout_rate: float = 0.0) -> Variable:
     """softmax(queries * keys^T / sqrt(width)) * values, in `num_heads` parts of the width.
 
     Args:
@@ -83,11 +84,12 @@ def scaled_dot_product_attention(queries, keys, values, num_heads: int = 1, drop
         if len(v.shape) != 3:
             raise ValueError(f"scaled_dot_product_attention: {name} must have 3 dimensions, found {tuple(v.shape)}")
     if queries.shape[-1] != keys.shape[-1]:
-        raise ValueError("The hidden size of queries and keys should be the same.")
+        raise ValueError(f"queries and keys must be equally wide, found {queries.shape[-1]} and {keys.shape[-1]}")
     if keys.shape[-2] != values.shape[-2]:
-        raise ValueError("The max sequence length in query batch and in key batch should be the same.")
+        raise ValueError(f"keys and values must be equally long, found {keys.shape[-2]} and {values.shape[-2]}")
     if keys.shape[-1] % num_heads or values.shape[-1] % num_heads:
-        raise ValueError(f"the widths {keys.shape[-1]} and {values.shape[-1]} must be multiples of num_heads = {num_heads}")
+        raise ValueError(f"the widths {keys.shape[-1]} and {values.shape[-1]} must be multiples of num_heads = "
+                         f"{num_heads}")
 
     def heads(x):
         if num_heads == 1:
@@ -106,3 +108,10 @@ def scaled_dot_product_attention(queries, keys, values, num_heads: int = 1, drop
         return out
     out = layers.transpose(out, perm=[0, 2, 1, 3])
     return layers.reshape(out, shape=[0, 0, out.shape[2] * out.shape[3]])
+
+
+def __getattr__(name: str):
+    if name.startswith("__"):
+        raise AttributeError(name)
+    raise AttributeError(f"fluid.nets has no '{name}': there are {', '.join(__all__)}; a net that needs an op which the "
+                         "core does not have (sequence_conv) is not there")

@@ -2,15 +2,22 @@
 from __future__ import annotations
 
 import numbers
-from typing import Iterable, List
+from typing import Iterable, List, Sequence, Union
 
 import numpy as np
 
 from .. import layer_helper
+from ..core import VarDesc
 from ..framework import Variable
+from ..initializer import Initializer
 from ..param_attr import ParamAttr
+from ..regularizer import WeightDecayRegularizer
 
-__all__ = ["call", "names_of", "schedule"]
+__all__ = ["Attr", "DType", "Variable", "Variables", "call", "names_of", "schedule"]
+
+Variables = Union[Variable, Sequence[Variable]]
+Attr = Union[None, bool, str, Initializer, ParamAttr, WeightDecayRegularizer, Sequence]  # how a parameter is to be
+DType = Union[str, VarDesc.VarType, np.dtype, type]  # "float32", VarType.FP32, numpy.float32
 
 _ATTRIBUTES = ("param_attr", "bias_attr", "attr")
 _VARIABLES = ("input", "x", "y", "index", "label", "out", "correct", "total")  # arguments that are variables

@@ -4,11 +4,12 @@ from __future__ import annotations
 from typing import Optional
 
 from . import _math, ops, tensor
+from ._call import DType, Variable
 
 __all__ = ["cos_sim", "dice_loss", "l2_normalize", "label_smooth"]
 
 
-def cos_sim(X, Y):
+def cos_sim(X: Variable, Y: Variable) -> Variable:
     """The cosine of the angle between each row of X and that of Y: [N, 1]. Y may be one row for all."""
     def norm(v):
         return ops.sqrt(_math.reduce_sum(ops.square(v), dim=1, keep_dim=True))
@@ -17,7 +18,7 @@ def cos_sim(X, Y):
     return _math.elementwise_div(product, _math.elementwise_mul(norm(X), norm(Y)))
 
 
-def l2_normalize(x, axis: int, epsilon: float = 1e-12, name: Optional[str] = None):
+def l2_normalize(x: Variable, axis: int, epsilon: float = 1e-12, name: Optional[str] = None) -> Variable:
     """x / sqrt(max(sum of x^2 over dimension `axis`, epsilon))."""
     squares = _math.reduce_sum(ops.square(x), dim=axis, keep_dim=True)
     floor = tensor.fill_constant(shape=[1], dtype="float32", value=epsilon)
@@ -33,7 +34,8 @@ def _expanded(small, x, axis):
     return _shape.expand(small, times)
 
 
-def label_smooth(label, prior_dist=None, epsilon: float = 0.1, dtype="float32", name: Optional[str] = None):
+def label_smooth(label: Variable, prior_dist: Optional[Variable] = None, epsilon: float = 0.1, dtype: DType = "float32",
+                 name: Optional[str] = None) -> Variable:
     """(1 - epsilon) * label + epsilon * prior; the prior is 1 / classes where none is given.
 
     Args:
@@ -52,7 +54,7 @@ def label_smooth(label, prior_dist=None, epsilon: float = 0.1, dtype="float32", 
     return _math.elementwise_add(_math.scale(label, scale=1.0 - epsilon), _shape.reshape(prior, [-1]), name=name)
 
 
-def dice_loss(input, label, epsilon: float = 0.00001):
+def dice_loss(input: Variable, label: Variable, epsilon: float = 0.00001) -> Variable:
     """1 - 2 * overlap / (total of both), the mean over the batch; for masks.
 
     Args:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Optional
 
-from ._call import call
+from ._call import Variable, Variables, call
 
 _ELEMENTWISE = {
     "add": "x + y", "sub": "x - y", "mul": "x * y", "div": "x / y", "max": "the larger of x and y",
@@ -17,7 +17,8 @@ __all__ = [f"elementwise_{op}" for op in _ELEMENTWISE] + [f"reduce_{op}" for op 
 
 
 def _elementwise(op: str, meaning: str):
-    def layer(x, y, axis: int = -1, act: Optional[str] = None, name: Optional[str] = None):
+    def layer(x: Variable, y: Variable, axis: int = -1, act: Optional[str] = None,
+              name: Optional[str] = None) -> Variable:
         return call(f"elementwise_{op}", x=x, y=y, axis=axis, act=act, name=name)
 
     layer.__name__ = layer.__qualname__ = f"elementwise_{op}"
@@ -34,7 +35,7 @@ def _elementwise(op: str, meaning: str):
 
 
 def _reduce(op: str, meaning: str):
-    def layer(input, dim=None, keep_dim: bool = False, name: Optional[str] = None):
+    def layer(input: Variable, dim=None, keep_dim: bool = False, name: Optional[str] = None) -> Variable:
         return call(f"reduce_{op}", input=input, dim=dim, keep_dim=keep_dim, name=name)
 
     layer.__name__ = layer.__qualname__ = f"reduce_{op}"
@@ -53,63 +54,64 @@ globals().update({f"elementwise_{op}": _elementwise(op, meaning) for op, meaning
 globals().update({f"reduce_{op}": _reduce(op, meaning) for op, meaning in _REDUCE.items()})
 
 
-def mean(x, name: Optional[str] = None):
+def mean(x: Variable, name: Optional[str] = None) -> Variable:
     """The mean of all elements, shape [1]: what most losses end with."""
     return call("mean", input=x, name=name)
 
 
-def mul(x, y, x_num_col_dims: int = 1, y_num_col_dims: int = 1, name: Optional[str] = None):
+def mul(x: Variable, y: Variable, x_num_col_dims: int = 1, y_num_col_dims: int = 1,
+        name: Optional[str] = None) -> Variable:
     """Product of two matrices; of a tensor, the first `num_col_dims` dimensions are the rows."""
     return call("mul", x=x, y=y, x_num_col_dims=x_num_col_dims, y_num_col_dims=y_num_col_dims, name=name)
 
 
-def matmul(x, y, transpose_x: bool = False, transpose_y: bool = False, alpha: float = 1.0,
-           name: Optional[str] = None):
+def matmul(x: Variable, y: Variable, transpose_x: bool = False, transpose_y: bool = False, alpha: float = 1.0,
+           name: Optional[str] = None) -> Variable:
     """alpha * x * y, for matrices and for stacks of matrices (the last two dimensions)."""
     return call("matmul", x=x, y=y, transpose_x=transpose_x, transpose_y=transpose_y, alpha=alpha, name=name)
 
 
-def scale(x, scale: float = 1.0, bias: float = 0.0, bias_after_scale: bool = True, act: Optional[str] = None,
-          name: Optional[str] = None):
+def scale(x: Variable, scale: float = 1.0, bias: float = 0.0, bias_after_scale: bool = True, act: Optional[str] = None,
+          name: Optional[str] = None) -> Variable:
     """x * scale + bias; without `bias_after_scale` (x + bias) * scale."""
     return call("scale", input=x, scale=scale, bias=bias, bias_after_scale=bias_after_scale, act=act, name=name)
 
 
-def sum(x):
+def sum(x: Variables) -> Variable:
     """Adds up several variables of one shape."""
     return call("sum", input=x)
 
 
-def softmax(input, use_cudnn: bool = False, name: Optional[str] = None, axis: int = -1):
+def softmax(input: Variable, use_cudnn: bool = False, name: Optional[str] = None, axis: int = -1) -> Variable:
     """e^x / sum of e^x over the dimension `axis`: probabilities that add up to 1."""
     return call("softmax", input=input, name=name, axis=axis)
 
 
-def clip(x, min: float, max: float, name: Optional[str] = None):
+def clip(x: Variable, min: float, max: float, name: Optional[str] = None) -> Variable:
     """Limits each element to [min, max]."""
     return call("clip", input=x, min=min, max=max, name=name)
 
 
-def clip_by_norm(x, max_norm: float, name: Optional[str] = None):
+def clip_by_norm(x: Variable, max_norm: float, name: Optional[str] = None) -> Variable:
     """Scales x down where its norm is above max_norm."""
     return call("clip_by_norm", input=x, max_norm=max_norm, name=name)
 
 
-def logical_and(x, y, out=None, name: Optional[str] = None):
+def logical_and(x: Variable, y: Variable, out: Optional[Variable] = None, name: Optional[str] = None) -> Variable:
     """x and y, element by element; both bool. Into `out` where it is given."""
     return call("logical_and", x=x, y=y, out=out, name=name)
 
 
-def logical_or(x, y, out=None, name: Optional[str] = None):
+def logical_or(x: Variable, y: Variable, out: Optional[Variable] = None, name: Optional[str] = None) -> Variable:
     """x or y, element by element; both bool. Into `out` where it is given."""
     return call("logical_or", x=x, y=y, out=out, name=name)
 
 
-def logical_xor(x, y, out=None, name: Optional[str] = None):
+def logical_xor(x: Variable, y: Variable, out: Optional[Variable] = None, name: Optional[str] = None) -> Variable:
     """Either x or y, element by element; both bool. Into `out` where it is given."""
     return call("logical_xor", x=x, y=y, out=out, name=name)
 
 
-def logical_not(x, out=None, name: Optional[str] = None):
+def logical_not(x: Variable, out: Optional[Variable] = None, name: Optional[str] = None) -> Variable:
     """Not x, element by element; bool. Into `out` where it is given."""
     return call("logical_not", x=x, out=out, name=name)

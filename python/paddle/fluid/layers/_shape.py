@@ -1,16 +1,16 @@
 """Layers that change shapes and order, and that choose elements."""
 from __future__ import annotations
 
-from typing import Optional, Sequence, Union
+from typing import List, Optional, Sequence, Tuple, Union
 
-from ._call import call
+from ._call import Variable, Variables, call
 
 __all__ = ["expand", "flatten", "gather", "get_tensor_from_selected_rows", "merge_selected_rows", "one_hot",
            "reshape", "shape", "slice", "split", "squeeze", "stack", "topk", "transpose", "unsqueeze"]
 
 
-def reshape(x, shape: Sequence[int], actual_shape=None, act: Optional[str] = None, inplace: bool = False,
-            name: Optional[str] = None):
+def reshape(x: Variable, shape: Sequence[int], actual_shape=None, act: Optional[str] = None, inplace: bool = False,
+            name: Optional[str] = None) -> Variable:
     """Other lengths, same elements.
 
     Args:
@@ -27,32 +27,33 @@ def reshape(x, shape: Sequence[int], actual_shape=None, act: Optional[str] = Non
     return call("reshape", input=x, shape=shape, act=act, name=name)
 
 
-def transpose(x, perm: Sequence[int], name: Optional[str] = None):
+def transpose(x: Variable, perm: Sequence[int], name: Optional[str] = None) -> Variable:
     """Another order of dimensions: dimension i of the result is dimension perm[i] of x."""
     return call("transpose", input=x, perm=perm, name=name)
 
 
-def squeeze(input, axes: Sequence[int], name: Optional[str] = None):
+def squeeze(input: Variable, axes: Sequence[int], name: Optional[str] = None) -> Variable:
     """Removes the dimensions `axes`, which have length 1; without any, all of length 1."""
     return call("squeeze", input=input, axes=axes, name=name)
 
 
-def unsqueeze(input, axes: Sequence[int], name: Optional[str] = None):
+def unsqueeze(input: Variable, axes: Sequence[int], name: Optional[str] = None) -> Variable:
     """Adds dimensions of length 1; `axes` are their places in the result."""
     return call("unsqueeze", input=input, axes=axes, name=name)
 
 
-def flatten(x, axis: int = 1, name: Optional[str] = None):
+def flatten(x: Variable, axis: int = 1, name: Optional[str] = None) -> Variable:
     """To a matrix: the dimensions before `axis` become the rows, the others the columns."""
     return call("flatten", input=x, axis=axis, name=name)
 
 
-def stack(x, axis: int = 0):
+def stack(x: Variables, axis: int = 0) -> Variable:
     """Puts variables of one shape along a new dimension."""
     return call("stack", input=x, axis=axis)
 
 
-def split(input, num_or_sections: Union[int, Sequence[int]], dim: int = -1, name: Optional[str] = None) -> list:
+def split(input: Variable, num_or_sections: Union[int, Sequence[int]], dim: int = -1,
+          name: Optional[str] = None) -> List[Variable]:
     """Cuts into parts along `dim`.
 
     Args:
@@ -67,42 +68,42 @@ def split(input, num_or_sections: Union[int, Sequence[int]], dim: int = -1, name
     return parts if isinstance(parts, list) else [parts]
 
 
-def slice(input, axes: Sequence[int], starts: Sequence[int], ends: Sequence[int]):
+def slice(input: Variable, axes: Sequence[int], starts: Sequence[int], ends: Sequence[int]) -> Variable:
     """A part along some dimensions: from starts[i] up to, not including, ends[i]; negative counts from the end."""
     return call("slice", input=input, axes=axes, starts=starts, ends=ends)
 
 
-def expand(x, expand_times: Sequence[int], name: Optional[str] = None):
+def expand(x: Variable, expand_times: Sequence[int], name: Optional[str] = None) -> Variable:
     """Repeats x expand_times[i] times along dimension i."""
     return call("expand", input=x, expand_times=expand_times, name=name)
 
 
-def gather(input, index):
+def gather(input: Variable, index: Variable) -> Variable:
     """Rows of `input` by their numbers, int32 or int64 [N]."""
     return call("gather", input=input, index=index)
 
 
-def one_hot(input, depth: int):
+def one_hot(input: Variable, depth: int) -> Variable:
     """A row of `depth` zeros with a 1 at the place of each number of `input`, int64 [N, 1]."""
     return call("one_hot", input=input, depth=depth)
 
 
-def topk(input, k: int, name: Optional[str] = None):
+def topk(input: Variable, k: int, name: Optional[str] = None) -> Tuple[Variable, Variable]:
     """The k largest of each row, and their places: (values, int64 indices)."""
     values, indices = call("topk", input=input, k=k, name=name)
     return values, indices
 
 
-def shape(input):
+def shape(input: Variable) -> Variable:
     """The lengths of `input`, as a tensor of int32."""
     return call("shape", input=input)
 
 
-def merge_selected_rows(x, name: Optional[str] = None):
+def merge_selected_rows(x: Variable, name: Optional[str] = None) -> Variable:
     """Adds up repeated rows of a sparse gradient."""
     return call("merge_selected_rows", input=x, name=name)
 
 
-def get_tensor_from_selected_rows(x, name: Optional[str] = None):
+def get_tensor_from_selected_rows(x: Variable, name: Optional[str] = None) -> Variable:
     """The values of a sparse gradient as a dense tensor, one row per id."""
     return call("get_tensor_from_selected_rows", input=x, name=name)

@@ -3,13 +3,13 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from ._call import call
+from ._call import DType, Variable, call
 
 __all__ = ["data"]
 
 
-def data(name: str, shape: Sequence[int], append_batch_size: bool = True, dtype="float32", lod_level: int = 0,
-         type=None, stop_gradient: bool = True):
+def data(name: str, shape: Sequence[int], append_batch_size: bool = True, dtype: DType = "float32", lod_level: int = 0,
+         type=None, stop_gradient: bool = True) -> Variable:
     """A variable that is fed.
 
     Args:

@@ -1,12 +1,15 @@
 """Metrics that are computed inside of a program."""
 from __future__ import annotations
 
-from ._call import call
+from typing import List, Optional, Tuple
+
+from ._call import Variable, call
 
 __all__ = ["accuracy", "auc"]
 
 
-def accuracy(input, label, k: int = 1, correct=None, total=None):
+def accuracy(input: Variable, label: Variable, k: int = 1, correct: Optional[Variable] = None,
+             total: Optional[Variable] = None) -> Variable:
     """The share of rows whose label is among the k largest scores: float32, [1].
 
     Args:
@@ -19,7 +22,8 @@ def accuracy(input, label, k: int = 1, correct=None, total=None):
     return call("accuracy", input=input, label=label, k=k, correct=correct, total=total)
 
 
-def auc(input, label, curve: str = "ROC", num_thresholds: int = 4095, topk: int = 1, slide_steps: int = 1):
+def auc(input: Variable, label: Variable, curve: str = "ROC", num_thresholds: int = 4095, topk: int = 1,
+        slide_steps: int = 1) -> Tuple[Variable, Variable, List[Variable]]:
     """Area under the curve of a binary classification.
 
     Args:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Optional, Sequence, Union
 
-from ._call import call
+from ._call import Attr, DType, Variable, Variables, call
 from ._composed import *  # noqa: F401,F403
 from ._composed import __all__ as _composed_all
 from ._math import *  # noqa: F401,F403
@@ -20,8 +20,8 @@ __all__ = [
 ] + _composed_all + _loss_all + _math_all + _shape_all
 
 
-def fc(input, size: int, num_flatten_dims: int = 1, param_attr=None, bias_attr=None, act: Optional[str] = None,
-       is_test: bool = False, name: Optional[str] = None):
+def fc(input: Variables, size: int, num_flatten_dims: int = 1, param_attr: Attr = None, bias_attr: Attr = None,
+       act: Optional[str] = None, is_test: bool = False, name: Optional[str] = None) -> Variable:
     """Fully connected layer: act(input * w + b).
 
     Args:
@@ -47,8 +47,8 @@ def fc(input, size: int, num_flatten_dims: int = 1, param_attr=None, bias_attr=N
                 bias_attr=bias_attr, act=act, name=name)
 
 
-def embedding(input, size: Sequence[int], is_sparse: bool = False, is_distributed: bool = False,
-              padding_idx: Optional[int] = None, param_attr=None, dtype="float32"):
+def embedding(input: Variable, size: Sequence[int], is_sparse: bool = False, is_distributed: bool = False,
+              padding_idx: Optional[int] = None, param_attr: Attr = None, dtype: DType = "float32") -> Variable:
     """Rows of a table, by ids.
 
     Args:
@@ -70,9 +70,9 @@ def embedding(input, size: Sequence[int], is_sparse: bool = False, is_distribute
                 padding_idx=padding_idx, param_attr=param_attr, dtype=dtype)
 
 
-def conv2d(input, num_filters: int, filter_size: Union[int, Sequence[int]], stride=1, padding=0, dilation=1,
-           groups: Optional[int] = None, param_attr=None, bias_attr=None, use_cudnn: bool = True,
-           act: Optional[str] = None, name: Optional[str] = None):
+def conv2d(input: Variable, num_filters: int, filter_size: Union[int, Sequence[int]], stride=1, padding=0, dilation=1,
+           groups: Optional[int] = None, param_attr: Attr = None, bias_attr: Attr = None, use_cudnn: bool = True,
+           act: Optional[str] = None, name: Optional[str] = None) -> Variable:
     """Convolution of images [N, C, H, W].
 
     Args:
@@ -97,8 +97,9 @@ def conv2d(input, num_filters: int, filter_size: Union[int, Sequence[int]], stri
                 act=act, name=name)
 
 
-def pool2d(input, pool_size=-1, pool_type: str = "max", pool_stride=1, pool_padding=0, global_pooling: bool = False,
-           use_cudnn: bool = True, ceil_mode: bool = False, name: Optional[str] = None, exclusive: bool = True):
+def pool2d(input: Variable, pool_size=-1, pool_type: str = "max", pool_stride=1, pool_padding=0,
+           global_pooling: bool = False, use_cudnn: bool = True, ceil_mode: bool = False, name: Optional[str] = None,
+           exclusive: bool = True) -> Variable:
     """The largest or mean value of windows of images [N, C, H, W].
 
     Args:
@@ -118,11 +119,11 @@ def pool2d(input, pool_size=-1, pool_type: str = "max", pool_stride=1, pool_padd
                 exclusive=exclusive)
 
 
-def batch_norm(input, act: Optional[str] = None, is_test: bool = False, momentum: float = 0.9,
-               epsilon: float = 1e-05, param_attr=None, bias_attr=None, data_layout: str = "NCHW",
+def batch_norm(input: Variable, act: Optional[str] = None, is_test: bool = False, momentum: float = 0.9,
+               epsilon: float = 1e-05, param_attr: Attr = None, bias_attr: Attr = None, data_layout: str = "NCHW",
                in_place: bool = False, name: Optional[str] = None, moving_mean_name: Optional[str] = None,
                moving_variance_name: Optional[str] = None, do_model_average_for_mean_and_var: bool = False,
-               fuse_with_relu: bool = False, use_global_stats: bool = False):
+               fuse_with_relu: bool = False, use_global_stats: bool = False) -> Variable:
     """Normalises each channel over the batch: (input - mean) / sqrt(variance + epsilon) * scale + bias.
 
     Args:
@@ -145,8 +146,9 @@ def batch_norm(input, act: Optional[str] = None, is_test: bool = False, momentum
                 use_global_stats=use_global_stats)
 
 
-def layer_norm(input, scale: bool = True, shift: bool = True, begin_norm_axis: int = 1, epsilon: float = 1e-05,
-               param_attr=None, bias_attr=None, act: Optional[str] = None, name: Optional[str] = None):
+def layer_norm(input: Variable, scale: bool = True, shift: bool = True, begin_norm_axis: int = 1,
+               epsilon: float = 1e-05, param_attr: Attr = None, bias_attr: Attr = None, act: Optional[str] = None,
+               name: Optional[str] = None) -> Variable:
     """Normalises each sample over its dimensions from `begin_norm_axis` on.
 
     Args:
@@ -164,8 +166,8 @@ def layer_norm(input, scale: bool = True, shift: bool = True, begin_norm_axis: i
                 epsilon=epsilon, param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
 
 
-def dropout(x, dropout_prob: float, is_test: bool = False, seed: Optional[int] = None, name: Optional[str] = None,
-            dropout_implementation: str = "downgrade_in_infer"):
+def dropout(x: Variable, dropout_prob: float, is_test: bool = False, seed: Optional[int] = None,
+            name: Optional[str] = None, dropout_implementation: str = "downgrade_in_infer") -> Variable:
     """Sets random elements to 0 while training.
 
     Args:
@@ -181,7 +183,7 @@ def dropout(x, dropout_prob: float, is_test: bool = False, seed: Optional[int] =
                 dropout_implementation=dropout_implementation)
 
 
-def sequence_pool(input, pool_type: str, is_test: bool = False, pad_value: float = 0.0):
+def sequence_pool(input: Variable, pool_type: str, is_test: bool = False, pad_value: float = 0.0) -> Variable:
     """One row per sequence.
 
     Args:
@@ -193,22 +195,22 @@ def sequence_pool(input, pool_type: str, is_test: bool = False, pad_value: float
     return call("sequence_pool", input=input, pool_type=pool_type.lower(), is_test=is_test, pad_value=pad_value)
 
 
-def sequence_first_step(input):
+def sequence_first_step(input: Variable) -> Variable:
     """The first row of each sequence."""
     return call("sequence_first_step", input=input)
 
 
-def sequence_last_step(input):
+def sequence_last_step(input: Variable) -> Variable:
     """The last row of each sequence."""
     return call("sequence_last_step", input=input)
 
 
-def sequence_softmax(input, use_cudnn: bool = False, name: Optional[str] = None):
+def sequence_softmax(input: Variable, use_cudnn: bool = False, name: Optional[str] = None) -> Variable:
     """Softmax over each sequence; input [rows, 1] with lod_level 1."""
     return call("sequence_softmax", input=input, name=name)
 
 
-def sequence_expand(x, y, ref_level: int = -1, name: Optional[str] = None):
+def sequence_expand(x: Variable, y: Variable, ref_level: int = -1, name: Optional[str] = None) -> Variable:
     """Repeats each sequence (or row) of x as often as y says.
 
     Args:
@@ -220,7 +222,7 @@ def sequence_expand(x, y, ref_level: int = -1, name: Optional[str] = None):
     return call("sequence_expand", x=x, y=y, ref_level=ref_level, name=name)
 
 
-def autoincreased_step_counter(counter_name: Optional[str] = None, begin: int = 1, step: int = 1):
+def autoincreased_step_counter(counter_name: Optional[str] = None, begin: int = 1, step: int = 1) -> Variable:
     """An int64 variable [1] that grows by `step` in each run; in the first run it is `begin`.
 
     Args:
@@ -231,7 +233,8 @@ def autoincreased_step_counter(counter_name: Optional[str] = None, begin: int = 
     block = default_main_program().global_block()
     if block.has_var(name):
         return block.var(name)
-    counter = call("create_global_var", shape=[1], value=float(begin - step), dtype="int64", persistable=True, name=name)
+    counter = call("create_global_var", shape=[1], value=float(begin - step), dtype="int64", persistable=True,
+                   name=name)
     block._prepend_op(type="increment", inputs={"X": [counter]}, outputs={"Out": [counter]},
                       attrs={"step": float(step)})
     return counter

@@ -2,17 +2,17 @@
 from __future__ import annotations
 
 import copy
-from typing import Optional, Sequence
+from typing import Optional, Sequence, Union
 
 import numpy as np
 
-from ._call import call
+from ._call import Attr, DType, Variable, Variables, call
 
 __all__ = ["argmax", "argmin", "assign", "cast", "concat", "create_global_var", "create_parameter", "create_tensor",
            "fill_constant", "fill_constant_batch_size_like", "isfinite", "ones", "sums", "zeros", "zeros_like"]
 
 
-def create_tensor(dtype, name: Optional[str] = None, persistable: bool = False):
+def create_tensor(dtype: DType, name: Optional[str] = None, persistable: bool = False) -> Variable:
     """A variable without a value, for layers that write into a given one (`out=`)."""
     from .. import unique_name
     from ..framework import default_main_program
@@ -20,8 +20,8 @@ def create_tensor(dtype, name: Optional[str] = None, persistable: bool = False):
         name=name or unique_name.generate("create_tensor"), dtype=dtype, persistable=persistable)
 
 
-def create_parameter(shape: Sequence[int], dtype, name: Optional[str] = None, attr=None, is_bias: bool = False,
-                     default_initializer=None):
+def create_parameter(shape: Sequence[int], dtype: DType, name: Optional[str] = None, attr: Attr = None,
+                     is_bias: bool = False, default_initializer=None) -> Variable:
     """A parameter without a layer.
 
     Args:
@@ -42,18 +42,18 @@ def create_parameter(shape: Sequence[int], dtype, name: Optional[str] = None, at
     return call("create_parameter", shape=shape, dtype=dtype, name=name, attr=attr, is_bias=is_bias)
 
 
-def create_global_var(shape: Sequence[int], value: float, dtype, persistable: bool = False, force_cpu: bool = False,
-                      name: Optional[str] = None):
+def create_global_var(shape: Sequence[int], value: float, dtype: DType, persistable: bool = False,
+                      force_cpu: bool = False, name: Optional[str] = None) -> Variable:
     """A variable with a first value, made by the startup program; with `persistable` it lives from run to run."""
     return call("create_global_var", shape=shape, value=value, dtype=dtype, persistable=persistable, name=name)
 
 
-def cast(x, dtype):
+def cast(x: Variable, dtype: DType) -> Variable:
     """Another element type."""
     return call("cast", input=x, dtype=dtype)
 
 
-def concat(input, axis: int = 0, name: Optional[str] = None):
+def concat(input: Variables, axis: int = 0, name: Optional[str] = None) -> Variable:
     """Puts variables one after the other along dimension `axis`.
 
     Example:
@@ -62,12 +62,12 @@ def concat(input, axis: int = 0, name: Optional[str] = None):
     return call("concat", input=input, axis=axis, name=name)
 
 
-def sums(input, out=None):
+def sums(input: Variables, out: Optional[Variable] = None) -> Variable:
     """Adds up variables of one shape; into `out` where it is given."""
     return call("sums", input=input, out=out)
 
 
-def assign(input, output=None):
+def assign(input: Union[Variable, np.ndarray], output: Optional[Variable] = None) -> Variable:
     """A copy of a variable, or a constant from a numpy array of float32 or int32; into `output` where it is given."""
     if isinstance(input, np.ndarray):
         if input.dtype.name not in ("float32", "int32"):
@@ -78,43 +78,44 @@ def assign(input, output=None):
     return call("assign", input=input, out=output)
 
 
-def fill_constant(shape: Sequence[int], dtype, value: float, force_cpu: bool = False, out=None):
+def fill_constant(shape: Sequence[int], dtype: DType, value: float, force_cpu: bool = False,
+                  out: Optional[Variable] = None) -> Variable:
     """A tensor of equal elements; into `out` where it is given."""
     return call("fill_constant", shape=shape, dtype=dtype, value=value, out=out)
 
 
-def fill_constant_batch_size_like(input, shape: Sequence[int], dtype, value: float, input_dim_idx: int = 0,
-                                  output_dim_idx: int = 0):
+def fill_constant_batch_size_like(input: Variable, shape: Sequence[int], dtype: DType, value: float,
+                                  input_dim_idx: int = 0, output_dim_idx: int = 0) -> Variable:
     """A tensor of equal elements, whose length `output_dim_idx` is that of `input` at `input_dim_idx`."""
     return call("fill_constant_batch_size_like", input=input, shape=shape, dtype=dtype, value=value,
                 input_dim_idx=input_dim_idx, output_dim_idx=output_dim_idx)
 
 
-def ones(shape: Sequence[int], dtype, force_cpu: bool = False):
+def ones(shape: Sequence[int], dtype: DType, force_cpu: bool = False) -> Variable:
     """A tensor of ones."""
     return call("ones", shape=shape, dtype=dtype)
 
 
-def zeros(shape: Sequence[int], dtype, force_cpu: bool = False):
+def zeros(shape: Sequence[int], dtype: DType, force_cpu: bool = False) -> Variable:
     """A tensor of zeros."""
     return call("zeros", shape=shape, dtype=dtype)
 
 
-def zeros_like(x, out=None):
+def zeros_like(x: Variable, out: Optional[Variable] = None) -> Variable:
     """Zeros in the shape and element type of x; into `out` where it is given."""
     return call("zeros_like", input=x, out=out)
 
 
-def argmin(x, axis: int = 0):
+def argmin(x: Variable, axis: int = 0) -> Variable:
     """The place of the smallest element along dimension `axis`, as int64."""
     return call("argmin", input=x, axis=axis)
 
 
-def argmax(x, axis: int = 0):
+def argmax(x: Variable, axis: int = 0) -> Variable:
     """The place of the largest element along dimension `axis`, as int64."""
     return call("argmax", input=x, axis=axis)
 
 
-def isfinite(x):
+def isfinite(x: Variables) -> Variable:
     """Whether no element is infinite or NaN: bool, [1]."""
     return call("isfinite", input=x)

@@ -55,13 +55,15 @@ class DistributeTranspilerConfig:
         if not (isinstance(method, type) and issubclass(method, PSDispatcher)):
             raise core.ConfigError("split_method is a class such as RoundRobin or HashName, found %r" % (method,))
         if not method._core_name:
-            raise core.ConfigError("split_method %s is not possible: the pservers know RoundRobin, HashName and ByBytes" %
+            raise core.ConfigError("split_method %s is not possible: the pservers know RoundRobin, HashName and "
+                                   "ByBytes" %
                                    method.__name__)
         return method._core_name
 
     def _core_mode(self, sync: Optional[bool]) -> str:
         if self.mode != "pserver":
-            raise core.ConfigError("the mode '%s' is not there: this package trains with parameter servers (mode 'pserver')" %
+            raise core.ConfigError("the mode '%s' is not there: this package trains with parameter servers (mode "
+                                   "'pserver')" %
                                    self.mode)
         if self.enable_dc_asgd:
             raise core.ConfigError("enable_dc_asgd is not there: use plain async training")
@@ -75,7 +77,8 @@ class DistributeTranspilerConfig:
 
 
 def wait_server_ready(endpoints) -> None:
-    """Returns when every endpoint takes connections. Says on stderr who does not; PeerError after FLAGS_rpc_deadline."""
+    """Returns when every endpoint takes connections. Says on stderr who does not; PeerError after FLAGS_rpc_deadline.
+    Returns when every endpoint takes connections. Says on stderr who does not; PeerError after FLAGS_rpc_deadline."""
     begun = time.monotonic()
     deadline = begun + halves.deadline_seconds()
     next_line = begun
@@ -86,7 +89,8 @@ def wait_server_ready(endpoints) -> None:
         now = time.monotonic()
         if now >= deadline:
             raise core.PeerError("gave up waiting for the parameter servers %s after %d s (the environment variable "
-                                 "FLAGS_rpc_deadline sets how many milliseconds): are they running, and are the addresses right?" %
+                                 "FLAGS_rpc_deadline sets how many milliseconds): are they running, and are the "
+                                 "addresses right?" %
                                  (",".join(missing), now - begun))
         if now >= next_line:
             sys.stderr.write("server not ready, wait %d sec to retry...\n" % _RETRY_SECONDS)
@@ -107,7 +111,8 @@ def _listens(endpoint: str) -> bool:
 
 def _endpoints(pservers) -> list:
     if not isinstance(pservers, str):
-        raise TypeError("pservers is 'host:port,host:port,…', found %r of type %s" % (pservers, type(pservers).__name__))
+        raise TypeError("pservers is 'host:port,host:port,…', found %r of type %s" %
+                        (pservers, type(pservers).__name__))
     out = [e.strip() for e in pservers.split(",") if e.strip()]
     for e in out:
         host, _, port = e.rpartition(":")
@@ -136,7 +141,8 @@ class DistributeTranspiler:
 
     _modern = ("trainer_id", "program", "pservers", "trainers", "sync_mode", "startup_program", "current_endpoint")
     _early = ("optimize_ops", "params_grads", "program", "pservers", "trainers", "split_method")
-    _middle = ("optimize_ops", "params_grads", "trainer_id", "program", "pservers", "trainers", "split_method", "sync_mode")
+    _middle = ("optimize_ops", "params_grads", "trainer_id", "program", "pservers", "trainers", "split_method",
+               "sync_mode")
 
     def __init__(self, config: Optional[DistributeTranspilerConfig] = None):
         if config is not None and not isinstance(config, DistributeTranspilerConfig):
@@ -148,8 +154,8 @@ class DistributeTranspiler:
         """Divides a program, in place: it becomes the trainer's, and its startup program too.
 
         transpile(trainer_id, program=None, pservers="127.0.0.1:6174", trainers=1, sync_mode=True, startup_program=None,
-        current_endpoint="127.0.0.1:6174"); the older transpile(optimize_ops, params_grads[, trainer_id], program=None, …) is
-        taken too. Without a trainer_id the first parameter server gives the trainer one.
+        current_endpoint="127.0.0.1:6174"); the older transpile(optimize_ops, params_grads[, trainer_id],
+        program=None, …) is taken too. Without a trainer_id the first parameter server gives the trainer one.
 
         program: what minimize() was called in; None = the default main program.
         pservers: "host:port,host:port,…", the same for every process.
@@ -164,9 +170,11 @@ class DistributeTranspiler:
                 raise TypeError("%s is a Program, found %r" % (name, value))
         trainers = given.get("trainers", 1)
         if isinstance(trainers, bool) or not isinstance(trainers, int):
-            raise TypeError("trainers is the number of trainers, found %r of type %s" % (trainers, type(trainers).__name__))
+            raise TypeError("trainers is the number of trainers, found %r of type %s" %
+                            (trainers, type(trainers).__name__))
         trainer_id = given.get("trainer_id")
-        if trainer_id is not None and (isinstance(trainer_id, bool) or not isinstance(trainer_id, int) or trainer_id < 0):
+        if trainer_id is not None and (isinstance(trainer_id, bool) or not isinstance(trainer_id, int)
+                                       or trainer_id < 0):
             raise TypeError("trainer_id is the number of this trainer, from 0 on, found %r" % (trainer_id,))
         self.pserver_endpoints = _endpoints(given.get("pservers", "127.0.0.1:6174"))
         self.trainer_num, self.trainer_id = trainers, trainer_id
@@ -176,11 +184,13 @@ class DistributeTranspiler:
         # A second cut starts from what the first one was made of.
         before = program._distributed
         main = before.origin._core if before is not None and before.origin is not None else program._core
-        first = startup._distributed.origin._core if getattr(startup._distributed, "origin", None) is not None else startup._core
+        first = startup._distributed.origin._core if getattr(startup._distributed, "origin",
+                                                             None) is not None else startup._core
         self.cut = _core.transpile(
             main, first, trainer_id=trainer_id, trainers=trainers, endpoints=self.pserver_endpoints,
             mode=self.config._core_mode(self.sync_mode), geo_steps=self.config.geo_sgd_need_push_nums,
-            slice_var_up=self.config.slice_var_up, min_block_size=self.config.min_block_size, split=self.config._core_split())
+            slice_var_up=self.config.slice_var_up, min_block_size=self.config.min_block_size,
+            split=self.config._core_split())
         if self.config.print_log:
             sys.stderr.write(self.cut.placement_table())
         self.origin_program, self.startup_program = program, startup

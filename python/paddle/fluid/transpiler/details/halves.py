@@ -14,12 +14,13 @@ _FOREVER = 10**9  # seconds
 
 
 def deadline_seconds() -> float:
-    """How long a trainer waits for a pserver: FLAGS_rpc_deadline in milliseconds (below 0: for ever), 180 s without it."""
+    """How long a trainer waits for a pserver: FLAGS_rpc_deadline in milliseconds (below 0: for ever), 180 s without
+    it."""
     given = os.environ.get("FLAGS_rpc_deadline", "180000")
     try:
         ms = float(given)
     except ValueError:
-        raise core.ConfigError("the environment variable FLAGS_rpc_deadline must be a number of milliseconds, not %r" % given)
+        raise core.ConfigError("FLAGS_rpc_deadline must be a number of milliseconds, not %r" % given) from None
     return _FOREVER if ms < 0 else ms / 1000
 
 
@@ -37,6 +38,8 @@ class TrainerHalf:
         self.cut = cut
         self.origin = origin  # the program before it was cut: what saved models are made of
         self.job = _core.Job(cut, _trainer_flags())
+        self._first_scope = None  # of the startup program, once it was run
+        self._process = os.getpid()
         _open.add(self)
 
     def run(self, executor, program, feed, fetches, scope, return_numpy):
@@ -44,15 +47,21 @@ class TrainerHalf:
         return executor._core.run(program._core, scope, feed, fetches, return_numpy, job=self.job)
 
     def collect(self, executor=None, program=None, scope=None):
-        """What the pservers have comes into the scope of the job. Returns the program that was cut, whose variables are all here
-        then."""
+        """What the pservers have comes into the scope of the job. Returns the program that was cut, whose variables
+        are all here then."""
         self.job.collect()
         return self.origin
 
     def close(self):
-        """Leaves the job; once."""
-        self.job.close()
+        """Leaves the job; once. The others do not wait for it from here on, even where it made no step."""
+        self.job.close(self._first_scope)
         _open.discard(self)
+
+    def leave(self):
+        """The same at the end of a script that did not call close(); a process that was forked from it has no part in
+        it."""
+        if self.job.joined and self._process == os.getpid():
+            self.job.close()
 
 
 class TrainerStartup:
@@ -66,6 +75,7 @@ class TrainerStartup:
 
     def run(self, executor, program, feed, fetches, scope, return_numpy):
         executor._jobs.add(self.half)
+        self.half._first_scope = scope
         return executor._core.run(program._core, scope, feed, fetches, return_numpy)
 
 
@@ -79,11 +89,13 @@ class ServerHalf:
         self.presets = {}
 
     def load_vars(self, executor, dirname, program, vars, predicate, filename):
-        """Takes this server's rows of what was saved in the form of one process; what is not this server's is left out."""
+        """Takes this server's rows of what was saved in the form of one process; what is not this server's is left
+        out."""
         from paddle.fluid import io
         whole = self.cut.main
         block = whole.block(0)
-        wanted = {s["param"] for s in self._own()} | {n for s in self._own() for n in s["states"]} | set(self.cut.shared)
+        wanted = {s["param"] for s in self._own()} | {n for s in self._own()
+                                                      for n in s["states"]} | set(self.cut.shared)
         if vars is not None:
             wanted &= {v if isinstance(v, str) else v.name for v in vars}
         elif predicate is io.is_parameter:
@@ -105,7 +117,8 @@ class ServerHalf:
                 if source not in values:
                     continue
                 whole = values[source]
-                rows = whole if tuple(whole.shape) == shapes[name] else whole[s["first_row"]:s["first_row"] + s["shape"][0]]
+                rows = whole if tuple(whole.shape) == shapes[name] else whole[s["first_row"]:s["first_row"] +
+                                                                              s["shape"][0]]
                 self.presets[name] = _tensor(rows)
         for name in self.cut.shared:
             if name in values and name in shapes:
@@ -116,7 +129,8 @@ class ServerHalf:
         return {n: block.var(n) for n in block.var_names() if block.var(n).persistable}
 
     def collect(self, executor=None, program=None, scope=None):
-        raise core.ConfigError("a pserver saves no model: trainer 0 does, for all (snapshots are the pservers' own: snapshot_dir)")
+        raise core.ConfigError("a pserver saves no model: trainer 0 does, for all (snapshots are the pservers' own: "
+                               "snapshot_dir)")
 
     def run(self, executor, program, feed, fetches, scope, return_numpy):
         flags = {} if "PADDLE_INIT_PEER_TIMEOUT" in os.environ else {"peer_timeout": str(_FOREVER)}
@@ -160,7 +174,8 @@ def _close(executor):
         half.close()
 
 
-# A script that ends without close() has ended all the same: the others shall not wait for it. One that fell over an exception has
+# A script that ends without close() has ended all the same: the others shall not wait for it. One that fell over an
+# exception has
 # not ended; the pservers wait for its return, by name.
 _open = weakref.WeakSet()
 _fell_over = False
@@ -178,7 +193,7 @@ def _leave():
     if _fell_over:
         return
     for half in list(_open):
-        half.close()
+        half.leave()
 
 
 sys.excepthook = _note_fall

@@ -85,7 +85,8 @@ class Fleet:
         return False
 
     def split_files(self, files: Sequence[str]) -> List[str]:
-        """The files of this worker: neighbours, and the first workers get one more where they cannot be divided evenly."""
+        """The files of this worker: neighbours, and the first workers get one more where they cannot be divided
+        evenly."""
         if not isinstance(files, (list, tuple)):
             raise TypeError("split_files takes a list of file names, found %s" % type(files).__name__)
         each, more = divmod(len(files), self.worker_num())

@@ -4,7 +4,8 @@ import random
 import socket
 from typing import List, Optional, Sequence
 
-__all__ = ["Role", "RoleMakerBase", "UserDefinedRoleMaker", "PaddleCloudRoleMaker", "MPISymetricRoleMaker", "GeneralRoleMaker",
+__all__ = ["Role", "RoleMakerBase", "UserDefinedRoleMaker", "PaddleCloudRoleMaker", "MPISymetricRoleMaker",
+           "GeneralRoleMaker",
            "UserDefinedCollectiveRoleMaker"]
 
 
@@ -118,7 +119,8 @@ class UserDefinedRoleMaker(RoleMakerBase):
                  server_endpoints: Optional[List[str]] = None):
         super().__init__()
         if not isinstance(server_endpoints, list):
-            raise TypeError("server_endpoints must be a list of 'host:port', found %s" % type(server_endpoints).__name__)
+            raise TypeError("server_endpoints must be a list of 'host:port', found %s" %
+                            type(server_endpoints).__name__)
         for e in server_endpoints:
             if not isinstance(e, str):
                 raise TypeError("server_endpoints must be a list of str, found %s in it" % type(e).__name__)
@@ -141,7 +143,8 @@ class UserDefinedRoleMaker(RoleMakerBase):
 class PaddleCloudRoleMaker(RoleMakerBase):
     """By environment variables, of any of the eras: those that ``paddle.distributed.launch_ps`` sets."""
 
-    _servers = ("PADDLE_PSERVERS_IP_PORT_LIST", "PADDLE_PSERVER_ENDPOINTS", "PADDLE_PSERVERS", "PADDLE_PSERVER_IPS", "PSERVERS")
+    _servers = ("PADDLE_PSERVERS_IP_PORT_LIST", "PADDLE_PSERVER_ENDPOINTS", "PADDLE_PSERVERS", "PADDLE_PSERVER_IPS",
+                "PSERVERS")
     _roles = ("TRAINING_ROLE", "PADDLE_TRAINING_ROLE")
     _counts = ("PADDLE_TRAINERS_NUM", "PADDLE_TRAINERS", "TRAINERS", "WORKER_NUM")
     _ids = ("PADDLE_TRAINER_ID", "TRAINER_ID", "CURRENT_ID")
@@ -168,7 +171,8 @@ class PaddleCloudRoleMaker(RoleMakerBase):
     def _endpoints(self) -> List[str]:
         given = _first(self._servers)
         if given is None:
-            raise ValueError("nothing says where the parameter servers are: set PADDLE_PSERVERS_IP_PORT_LIST=host:port,… "
+            raise ValueError("nothing says where the parameter servers are: set "
+                             "PADDLE_PSERVERS_IP_PORT_LIST=host:port,… "
                              "(paddle.distributed.launch_ps does), or PADDLE_PSERVERS=host,… with PADDLE_PORT")
         hosts = [h.strip() for h in given.split(",") if h.strip()]
         ports = [p for p in (_first(("PADDLE_PORT", "PADDLE_PSERVER_PORT"), "6174") or "").split(",") if p]
@@ -205,8 +209,8 @@ class GeneralRoleMaker(PaddleCloudRoleMaker):
 
 
 class MPISymetricRoleMaker(RoleMakerBase):
-    """Two processes per node under mpirun: even ranks serve, odd ranks work. With mpi4py the addresses are exchanged; without it
-    all processes must be of one machine, or PADDLE_PSERVERS names the hosts of the servers."""
+    """Two processes per node under mpirun: even ranks serve, odd ranks work. With mpi4py the addresses are
+    exchanged; without it all processes must be of one machine, or PADDLE_PSERVERS names the hosts of the servers."""
 
     def __init__(self):
         super().__init__()
@@ -242,8 +246,10 @@ class MPISymetricRoleMaker(RoleMakerBase):
         except ImportError:
             pass
         if rank is None or size is None:
-            raise ValueError("this process was not started by mpirun (OMPI_COMM_WORLD_RANK and _SIZE are not set): start it so, or "
-                             "give fleet.init() another role maker, such as PaddleCloudRoleMaker() or UserDefinedRoleMaker(…)")
+            raise ValueError("this process was not started by mpirun (OMPI_COMM_WORLD_RANK and _SIZE are not set): "
+                             "start it so, or "
+                             "give fleet.init() another role maker, such as PaddleCloudRoleMaker() or "
+                             "UserDefinedRoleMaker(…)")
         return rank, size
 
     def _hosts(self, size: int) -> List[str]:
@@ -257,7 +263,8 @@ class MPISymetricRoleMaker(RoleMakerBase):
                 raise ValueError("PADDLE_PSERVERS names %d hosts, and there are %d servers" % (len(hosts), size // 2))
             return hosts
         if _whole(("OMPI_COMM_WORLD_LOCAL_SIZE",), str(size)) != size:
-            raise ValueError("the processes run on several machines: install mpi4py, or name the hosts of the servers in "
+            raise ValueError("the processes run on several machines: install mpi4py, or name the hosts of the "
+                             "servers in "
                              "PADDLE_PSERVERS")
         return ["127.0.0.1"] * (size // 2)
 

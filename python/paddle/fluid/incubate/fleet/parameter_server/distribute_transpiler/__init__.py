@@ -103,7 +103,8 @@ class DistributedTranspiler(Fleet):
         self._cut()
         program = self.main_program if program is None else program
         if not hasattr(program._distributed, "job"):
-            raise ValueError("main_program is for local, may not use fleet.%s: give it the program that minimize() cut" % what)
+            raise ValueError("main_program is for local, may not use fleet.%s: give it the program that minimize() "
+                             "cut" % what)
         return program
 
     # -- optimizers
@@ -111,7 +112,8 @@ class DistributedTranspiler(Fleet):
     def distributed_optimizer(self, optimizer, strategy=None) -> "TranspilerOptimizer":
         """Wraps an optimizer, so that its minimize() cuts the program for the job."""
         if not isinstance(optimizer, Optimizer):
-            raise ValueError("distributed_optimizer takes an optimizer such as fluid.optimizer.SGD(…), found %r" % (optimizer,))
+            raise ValueError("distributed_optimizer takes an optimizer such as fluid.optimizer.SGD(…), found %r" %
+                             (optimizer,))
         self._optimizer = TranspilerOptimizer(optimizer, strategy)
         return self._optimizer
 
@@ -148,7 +150,8 @@ class TranspilerOptimizer(DistributedOptimizer):
         elif isinstance(strategy, DistributeTranspilerConfig):
             config = strategy
         else:
-            raise ValueError("a strategy is a DistributeTranspilerConfig, or comes from StrategyFactory; found %r" % (strategy,))
+            raise ValueError("a strategy is a DistributeTranspilerConfig, or comes from StrategyFactory; found %r" %
+                             (strategy,))
         # With Fleet, async means that nobody waits.
         if not config.sync_mode and not config.half_async and not config.geo_sgd_mode:
             config.runtime_split_send_recv = True

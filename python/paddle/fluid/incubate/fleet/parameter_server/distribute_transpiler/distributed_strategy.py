@@ -1,12 +1,14 @@
 """Ways to train, as objects: what later scripts give ``fleet.distributed_optimizer`` in place of a config."""
 from paddle.fluid.transpiler import DistributeTranspilerConfig
 
-__all__ = ["StrategyFactory", "DistributedStrategy", "SyncStrategy", "AsyncStrategy", "HalfAsyncStrategy", "GeoStrategy",
+__all__ = ["StrategyFactory", "DistributedStrategy", "SyncStrategy", "AsyncStrategy", "HalfAsyncStrategy",
+           "GeoStrategy",
            "TrainerRuntimeConfig"]
 
 
 class TrainerRuntimeConfig:
-    """Settings of old communicators. Queues and threads are chosen by the trainer itself; FLAGS_communicator_send_queue_size
+    """Settings of old communicators. Queues and threads are chosen by the trainer itself;
+    FLAGS_communicator_send_queue_size
     counts."""
 
     def __init__(self):
