@@ -36,14 +36,14 @@ class Examples(Job):
                                   PADDLE_CURRENT_ENDPOINT=e, **env) for i, e in enumerate(endpoints)]
             trainers = [self.start(f"trainer{i}", "fit_a_line/fluid_dist.py", PADDLE_TRAINING_ROLE="TRAINER",
                                    TRAINER_ID=str(i), PASSES="30", **env) for i in range(2)]
-            self.falls(0.8, *[numbers(t.wait(), "last batch ") for t in trainers])
+            self.falls(0.8, *[numbers(t.wait(), "mean loss ") for t in trainers])
             self.assertIn(f"Server listening on {endpoints[0]}", servers[0].log())
             self.stop(*servers)
 
         self.each_mode(check)
 
     def test_fit_a_line_alone(self):
-        self.falls(0.8, numbers(self.start("alone", "fit_a_line/fluid_dist.py", PASSES="30").wait(), "last batch "))
+        self.falls(0.8, numbers(self.start("alone", "fit_a_line/fluid_dist.py", PASSES="30").wait(), "mean loss "))
 
     def test_bare_metal(self):
         def check(mode):

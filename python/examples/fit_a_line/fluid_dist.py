@@ -39,11 +39,13 @@ def train_loop(main_program):
     feeder = fluid.DataFeeder(place=place, feed_list=[x, y])
     exe.run(fluid.default_startup_program())
     for pass_id in range(PASSES):
-        for batch_id, data in enumerate(train_reader()):
+        losses = []
+        for data in train_reader():
             loss, = exe.run(main_program, feed=feeder.feed(data), fetch_list=[avg_cost])
-            if math.isnan(float(loss[0])):
+            losses.append(float(loss[0]))
+            if math.isnan(losses[-1]):
                 sys.exit("got NaN loss, training failed.")
-        print(f"pass {pass_id}, loss of the last batch {loss[0]:.4f}", flush=True)
+        print(f"pass {pass_id}, mean loss {sum(losses) / len(losses):.4f}", flush=True)
 
 
 role = os.getenv("PADDLE_TRAINING_ROLE", "")
