@@ -130,6 +130,7 @@ class Objects(Case):
             self.assertEqual(op.attr("scale"), 3.0)
             first = block._prepend_op(type="scale", inputs={"X": ["x"]}, outputs={"Out": ["early"]})
             self.assertEqual([o.idx for o in (first, op)], [0, 1])
+            self.assertEqual({first, op}, set(block.ops))
             self.assertEqual(block.var("early").shape, (2, 3))
             op._set_attr("scale", 4.0)
             given = np.ones((2, 3), "float32")
