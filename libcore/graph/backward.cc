@@ -179,6 +179,27 @@ void name_role_vars(Block& block, size_t from, const std::vector<ParamGrad>& pai
   }
 }
 
+// Gradients that an earlier call has made keep their names: what ops from `first` on write a second
+// time gets a name with a number ("x@GRAD_0"), and so does where they read it. Tells the new names.
+std::map<std::string, std::string> rename_rewritten(Block& block, size_t first,
+                                                    const std::set<std::string>& before) {
+  std::map<std::string, std::string> renamed;
+  for (size_t i = first; i < block.ops().size(); ++i) {
+    Op& op = *block.ops()[i];
+    for (const auto& [from, to] : renamed) op.in.rename(from, to);
+    for (const std::string& n : op.out.all()) {
+      if (!before.count(n) || renamed.count(n)) continue;
+      int number = 0;
+      while (block.find(text(n, "_", number))) ++number;
+      Var copy = block.var(n);
+      copy.name = renamed[n] = text(n, "_", number);
+      block.create(std::move(copy));
+    }
+    for (const auto& [from, to] : renamed) op.out.rename(from, to);
+  }
+  return renamed;
+}
+
 void seed_gradient(Block& block, const Var& target, int32_t op_role) {
   Op fill{.type = "fill_constant", .out = {{"Out", {grad_name(target.name)}}}};
   fill.attrs.set("shape", Longs(target.shape.begin(), target.shape.end()));
@@ -252,15 +273,25 @@ Names append_gradients(Program& program, const Names& targets, const Names& inpu
           "expected as many target gradients as targets: ", target_gradients.size(), " and ",
           targets.size());
   Block& block = program.global();
+  std::set<std::string> before;
+  for (const auto& v : block.vars()) before.insert(v->name);
+  const size_t first = block.ops().size();
   OpRoleGuard guard(program, role::backward);
   Backward backward(program, no_grad);
   backward.mark(targets, {inputs.begin(), inputs.end()});
   for (size_t i = 0; i < targets.size(); ++i) {
+    const Var& target = block.var(targets[i]);
     if (!target_gradients.empty() && !target_gradients[i].empty()) {
-      backward.seed(targets[i], target_gradients[i]);
+      const Var& given = block.var(target_gradients[i]);
+      require(given.shape.rank() == target.shape.rank(), Error::Kind::config, "the gradient '",
+              given.name, "' ", given.shape, " does not fit its target '", target.name, "' ",
+              target.shape);
+      block.append({.type = "assign",
+                    .in = {{"X", {given.name}}},
+                    .out = {{"Out", {grad_name(target.name)}}}});
+      backward.seed(targets[i], grad_name(targets[i]));
       continue;
     }
-    const Var& target = block.var(targets[i]);
     block.append({.type = "fill_constant_batch_size_like",
                   .in = {{"Input", {targets[i]}}},
                   .out = {{"Out", {grad_name(targets[i])}}},
@@ -270,8 +301,12 @@ Names append_gradients(Program& program, const Names& targets, const Names& inpu
     backward.seed(targets[i], grad_name(targets[i]));
   }
   backward.run();
+  const auto renamed = rename_rewritten(block, first, before);
   Names out;
-  for (const std::string& n : inputs) out.push_back(backward.gradient(n));
+  for (const std::string& n : inputs) {
+    const std::string made = backward.gradient(n);
+    out.push_back(renamed.count(made) ? renamed.at(made) : made);
+  }
   return out;
 }
 

@@ -16,7 +16,7 @@ std::string unary(const Builder& b, std::string_view op, const std::string& x, A
 inline constexpr std::string_view plain_activations[] = {
     "relu",     "sigmoid",  "tanh",       "exp",         "log",  "sqrt",  "square",
     "abs",      "ceil",     "floor",      "cos",         "sin",  "round", "reciprocal",
-    "softplus", "softsign", "logsigmoid", "tanh_shrink", "gelu", "rsqrt"};
+    "softplus", "softsign", "logsigmoid", "tanh_shrink", "gelu", "rsqrt", "sign"};
 
 std::string softmax(const Builder& b, const std::string& x, int32_t axis = -1,
                     const std::string& name = {});

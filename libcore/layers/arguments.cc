@@ -130,6 +130,8 @@ struct ParamAttrArguments {
     a.optional("l2", l2, "instead of the optimizer's");
     a.optional("trainable", p.trainable, "false = keeps its first values");
     a.optional("gradient_clip", p.gradient_clip, "instead of the optimizer's");
+    a.optional("do_model_average", p.do_model_average,
+               "kept with the parameter, used by nothing yet");
   }
 };
 
@@ -323,6 +325,12 @@ void Arguments::read(const Value& v, const std::string& name, ParamAttr& place, 
   read.declare(a, place);
   nested(a, name, {}, wrong);
   place.regularizer = decay(read.l1, read.l2, name, wrong);
+}
+
+void Arguments::read(const Value& v, const std::string& name, ParamAttrs& place, Problems& wrong) {
+  const List alone{v};
+  const List* list = v.as<List>();
+  for (const Value& one : list ? *list : alone) read(one, name, place.all.emplace_back(), wrong);
 }
 
 void Arguments::read(const Value& v, const std::string& name, Initializer& place, Problems& wrong) {

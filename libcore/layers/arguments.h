@@ -22,6 +22,11 @@ struct Refs {
   Names names;
 };
 
+// One parameter's attributes for all inputs, or (from a front end) one per input.
+struct ParamAttrs {
+  std::vector<ParamAttr> all;
+};
+
 // One documented argument.
 struct Parameter {
   std::string name, type;
@@ -78,6 +83,7 @@ class Arguments {
   static void read(const Value& v, const std::string& name, std::array<int32_t, 2>& place,
                    Problems& wrong);
   static void read(const Value& v, const std::string& name, ParamAttr& place, Problems& wrong);
+  static void read(const Value& v, const std::string& name, ParamAttrs& place, Problems& wrong);
   static void read(const Value& v, const std::string& name, Initializer& place, Problems& wrong);
   static void read(const Value& v, const std::string& name, GradientClip& place, Problems& wrong);
   template <class T>
@@ -111,6 +117,7 @@ class Arguments {
   static std::string type_of(const Floats&) { return "numbers"; }
   static std::string type_of(const std::array<int32_t, 2>&) { return "integer or pair"; }
   static std::string type_of(const ParamAttr&) { return "parameter"; }
+  static std::string type_of(const ParamAttrs&) { return "parameter"; }
   static std::string type_of(const Initializer&) { return "initializer"; }
   static std::string type_of(const GradientClip&) { return "clip"; }
   template <class T>

@@ -100,6 +100,16 @@ std::string sequence_last_step(const Builder& b, const std::string& input) {
   return sequence_pool(b, input, "last");
 }
 
+std::string sequence_softmax(const Builder& b, const std::string& input, const std::string& name) {
+  return unary(b, "sequence_softmax", input, {}, name);
+}
+
+std::string sequence_expand(const Builder& b, const std::string& x, const std::string& y,
+                            int32_t ref_level, const std::string& name) {
+  return Layer(b, "sequence_expand", name)
+      .op("sequence_expand", {{"X", {x}}, {"Y", {y}}}, {{"ref_level", ref_level}});
+}
+
 std::string simple_img_conv_pool(const Builder& b, const std::string& input, int32_t num_filters,
                                  Pair filter_size, Pair pool_size, Pair pool_stride,
                                  const ImgConvPoolOptions& options) {

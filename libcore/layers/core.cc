@@ -31,14 +31,18 @@ std::string fc(const Builder& b, const Inputs& input, int64_t size, const FcOpti
   require(size > 0, Error::Kind::config, "fc: size must be positive, found ", size);
   const Layer layer(b, "fc", options.name);
   const int flat = options.num_flatten_dims;
+  const std::vector<ParamAttr>& attrs = options.param_attrs;
+  require(attrs.empty() || attrs.size() == input.names.size(), Error::Kind::config, "fc has ",
+          attrs.size(), " parameter attributes for ", input.names.size(), " inputs");
   Names parts;
   for (const std::string& x : input.names) {
+    const ParamAttr& attr = attrs.empty() ? options.param_attr : attrs[parts.size()];
     const Var& v = b.var(x);
     require(flat >= 1 && flat < v.shape.rank(), Error::Kind::config, "fc of '", x,
             "': num_flatten_dims ", flat, " must be from 1 to ", v.shape.rank() - 1,
             " for the shape ", v.shape);
     const int64_t width = v.shape.product(flat, v.shape.rank());
-    const std::string w = layer.weight(options.param_attr, {width, size}, v.dtype);
+    const std::string w = layer.weight(attr, {width, size}, v.dtype);
     parts.push_back(layer.op("mul", {{"X", {x}}, {"Y", {w}}},
                              {{"x_num_col_dims", flat}, {"y_num_col_dims", 1}}));
   }

@@ -27,6 +27,32 @@ std::string fill_constant_batch_size_like(const Builder& b, const std::string& i
   return out;
 }
 
+std::string assign_value(const Builder& b, const Shape& shape, DType dtype, const Floats& values,
+                         const std::string& out) {
+  require(dtype == DType::f32 || dtype == DType::i32, Error::Kind::config,
+          "assign_value makes float32 or int32, not ", name_of(dtype));
+  require(static_cast<int64_t>(values.size()) == shape.numel(), Error::Kind::config,
+          "assign_value of shape ", shape, " needs ", shape.numel(), " values, found ",
+          values.size());
+  const std::string result = out.empty() ? Layer(b, "assign_value").tmp() : out;
+  Op op{.type = "assign_value",
+        .out = {{"Out", {result}}},
+        .attrs = {{"shape", Ints(shape.begin(), shape.end())}, {"dtype", dtype_number(dtype)}}};
+  if (dtype == DType::i32)
+    op.attrs.set("int32_values", Ints(values.begin(), values.end()));
+  else
+    op.attrs.set("fp32_values", values);
+  b.op(std::move(op));
+  return result;
+}
+
+std::string zeros_like(const Builder& b, const std::string& x, const std::string& out) {
+  const std::string result = out.empty() ? Layer(b, "fill_zeros_like").tmp() : out;
+  b.op({.type = "fill_zeros_like", .in = {{"X", {x}}}, .out = {{"Out", {result}}}});
+  b.var(result).stop_gradient = true;
+  return result;
+}
+
 std::string zeros(const Builder& b, const Shape& shape, DType dtype) {
   return fill_constant(b, shape, dtype, 0);
 }
@@ -68,6 +94,34 @@ std::string gaussian_random(const Builder& b, const Shape& shape, const Gaussian
   return Layer(b, "gaussian_random")
       .op("gaussian_random", {},
           {{"shape", longs(shape)},
+           {"dtype", dtype_number(options.dtype)},
+           {"mean", options.mean},
+           {"std", options.std},
+           {"seed", options.seed}});
+}
+
+std::string uniform_random_batch_size_like(const Builder& b, const std::string& input,
+                                           const Shape& shape, const UniformOptions& options,
+                                           const BatchSizeLikeOptions& batch) {
+  return Layer(b, "uniform_random_batch_size_like")
+      .op("uniform_random_batch_size_like", {{"Input", {input}}},
+          {{"shape", longs(shape)},
+           {"input_dim_idx", batch.input_dim_idx},
+           {"output_dim_idx", batch.output_dim_idx},
+           {"dtype", dtype_number(options.dtype)},
+           {"min", options.min},
+           {"max", options.max},
+           {"seed", options.seed}});
+}
+
+std::string gaussian_random_batch_size_like(const Builder& b, const std::string& input,
+                                            const Shape& shape, const GaussianOptions& options,
+                                            const BatchSizeLikeOptions& batch) {
+  return Layer(b, "gaussian_random_batch_size_like")
+      .op("gaussian_random_batch_size_like", {{"Input", {input}}},
+          {{"shape", longs(shape)},
+           {"input_dim_idx", batch.input_dim_idx},
+           {"output_dim_idx", batch.output_dim_idx},
            {"dtype", dtype_number(options.dtype)},
            {"mean", options.mean},
            {"std", options.std},

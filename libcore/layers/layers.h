@@ -41,6 +41,7 @@ std::string data(const Builder& b, const std::string& name, const Shape& shape,
 struct FcOptions {
   int num_flatten_dims = 1;
   ParamAttr param_attr = {}, bias_attr = {};
+  std::vector<ParamAttr> param_attrs = {};  // one per input, instead of param_attr for all
   std::string act = {}, name = {};
 };
 // act(sum of input_i * w_i + b): mul per input, sum of several, elementwise_add, act.
@@ -129,6 +130,12 @@ std::string sequence_pool(const Builder& b, const std::string& input, const std:
                           const SequencePoolOptions& options = {});
 std::string sequence_first_step(const Builder& b, const std::string& input);
 std::string sequence_last_step(const Builder& b, const std::string& input);
+// Softmax over each sequence; input [rows, 1].
+std::string sequence_softmax(const Builder& b, const std::string& input,
+                             const std::string& name = {});
+// Repeats each sequence (or row) of x as often as y says at its level ref_level (-1 = the last).
+std::string sequence_expand(const Builder& b, const std::string& x, const std::string& y,
+                            int32_t ref_level = -1, const std::string& name = {});
 
 // ---- Losses and metrics -----------------------------------------------------------------------
 
@@ -209,6 +216,10 @@ std::string elementwise_min(const Builder& b, const std::string& x, const std::s
                             const ElementwiseOptions& options = {});
 std::string elementwise_pow(const Builder& b, const std::string& x, const std::string& y,
                             const ElementwiseOptions& options = {});
+std::string elementwise_mod(const Builder& b, const std::string& x, const std::string& y,
+                            const ElementwiseOptions& options = {});
+std::string elementwise_floordiv(const Builder& b, const std::string& x, const std::string& y,
+                                 const ElementwiseOptions& options = {});
 
 struct MatmulOptions {
   bool transpose_x = false, transpose_y = false;
@@ -256,9 +267,18 @@ std::string reduce_min(const Builder& b, const std::string& input,
                        const ReduceOptions& options = {});
 std::string reduce_prod(const Builder& b, const std::string& input,
                         const ReduceOptions& options = {});
-// op: less_than, less_equal, greater_than, greater_equal, equal, not_equal.
+// op: less_than, less_equal, greater_than, greater_equal, equal, not_equal. Into `out` where given.
 std::string compare(const Builder& b, const std::string& op, const std::string& x,
-                    const std::string& y);
+                    const std::string& y, const std::string& out = {});
+struct LogicalOptions {
+  std::string out = {}, name = {};
+};
+// op: logical_and, logical_or, logical_xor; of two variables of type bool.
+std::string logical(const Builder& b, const std::string& op, const std::string& x,
+                    const std::string& y, const LogicalOptions& options = {});
+std::string logical_not(const Builder& b, const std::string& x, const LogicalOptions& options = {});
+// True, shape [1], where no element of x is infinite or NaN.
+std::string isfinite(const Builder& b, const Inputs& x);
 
 // ---- Shapes and types -------------------------------------------------------------------------
 
@@ -289,6 +309,13 @@ std::string gather(const Builder& b, const std::string& input, const std::string
 std::string cast(const Builder& b, const std::string& x, DType dtype);
 std::string assign(const Builder& b, const std::string& input, const std::string& output = {});
 std::string one_hot(const Builder& b, const std::string& input, int32_t depth);
+// The lengths as a tensor of int32.
+std::string shape_of(const Builder& b, const std::string& input);
+// Of a sparse gradient: repeated rows added up; the values as a dense tensor.
+std::string merge_selected_rows(const Builder& b, const std::string& x,
+                                const std::string& name = {});
+std::string get_tensor_from_selected_rows(const Builder& b, const std::string& x,
+                                          const std::string& name = {});
 
 struct TopK {
   std::string values, indices;
@@ -307,6 +334,10 @@ struct BatchSizeLikeOptions {
 std::string fill_constant_batch_size_like(const Builder& b, const std::string& input,
                                           const Shape& shape, DType dtype, float value,
                                           const BatchSizeLikeOptions& options = {});
+// Given elements, in row-major order; dtype float32 or int32.
+std::string assign_value(const Builder& b, const Shape& shape, DType dtype, const Floats& values,
+                         const std::string& out = {});
+std::string zeros_like(const Builder& b, const std::string& x, const std::string& out = {});
 std::string zeros(const Builder& b, const Shape& shape, DType dtype = DType::f32);
 std::string ones(const Builder& b, const Shape& shape, DType dtype = DType::f32);
 struct GlobalVarOptions {
@@ -331,6 +362,13 @@ struct GaussianOptions {
 };
 std::string gaussian_random(const Builder& b, const Shape& shape,
                             const GaussianOptions& options = {});
+// The same with one length taken from `input`, as fill_constant_batch_size_like does.
+std::string uniform_random_batch_size_like(const Builder& b, const std::string& input,
+                                           const Shape& shape, const UniformOptions& options,
+                                           const BatchSizeLikeOptions& batch = {});
+std::string gaussian_random_batch_size_like(const Builder& b, const std::string& input,
+                                            const Shape& shape, const GaussianOptions& options,
+                                            const BatchSizeLikeOptions& batch = {});
 
 // ---- Nets: layers made of layers --------------------------------------------------------------
 

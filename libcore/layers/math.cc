@@ -40,6 +40,15 @@ std::string elementwise_pow(const Builder& b, const std::string& x, const std::s
   return elementwise(b, "pow", x, y, options);
 }
 
+std::string elementwise_mod(const Builder& b, const std::string& x, const std::string& y,
+                            const ElementwiseOptions& options) {
+  return elementwise(b, "mod", x, y, options);
+}
+std::string elementwise_floordiv(const Builder& b, const std::string& x, const std::string& y,
+                                 const ElementwiseOptions& options) {
+  return elementwise(b, "floordiv", x, y, options);
+}
+
 std::string matmul(const Builder& b, const std::string& x, const std::string& y,
                    const MatmulOptions& options) {
   return Layer(b, "matmul", options.name)
@@ -112,9 +121,35 @@ std::string reduce_prod(const Builder& b, const std::string& input, const Reduce
   return reduce(b, "prod", input, options);
 }
 
+namespace {
+
+// A truth value: nothing can be differentiated through it.
+std::string truth(const Builder& b, const std::string& op, Slots in, const LogicalOptions& o) {
+  const Layer layer(b, op, o.name);
+  const std::string out = o.out.empty() ? layer.tmp() : o.out;
+  b.op({.type = op, .in = std::move(in), .out = {{"Out", {out}}}});
+  b.var(out).stop_gradient = true;
+  return out;
+}
+
+}  // namespace
+
 std::string compare(const Builder& b, const std::string& op, const std::string& x,
-                    const std::string& y) {
-  return Layer(b, op).op(op, {{"X", {x}}, {"Y", {y}}});
+                    const std::string& y, const std::string& out) {
+  return truth(b, op, {{"X", {x}}, {"Y", {y}}}, {.out = out});
+}
+
+std::string logical(const Builder& b, const std::string& op, const std::string& x,
+                    const std::string& y, const LogicalOptions& options) {
+  return truth(b, op, {{"X", {x}}, {"Y", {y}}}, options);
+}
+
+std::string logical_not(const Builder& b, const std::string& x, const LogicalOptions& options) {
+  return truth(b, "logical_not", {{"X", {x}}}, options);
+}
+
+std::string isfinite(const Builder& b, const Inputs& x) {
+  return truth(b, "isfinite", {{"X", x.names}}, {});
 }
 
 }  // namespace paddle

@@ -25,16 +25,21 @@ Make declare_fc(Arguments& a, const Resolve& at) {
   Refs input;
   int64_t size = 0;
   FcOptions o;
+  ParamAttrs weights;
   bool has_bias = true;
   a.required("input", input, "what goes in; several are multiplied by a weight each and summed");
   a.required("size", size, "number of outputs");
   a.optional("num_flatten_dims", o.num_flatten_dims, "leading dimensions that are kept");
-  a.optional("param_attr", o.param_attr, "the weight");
+  a.optional("param_attr", weights, "the weight");
   a.optional("bias_attr", o.bias_attr, "the bias");
   a.optional("has_bias", has_bias, "false = no bias");
   a.optional("act", o.act, "activation");
   a.optional("name", o.name, "stands in front of the names of parameters");
   o.bias_attr = bias_of(o.bias_attr, has_bias);
+  if (weights.all.size() == 1)
+    o.param_attr = weights.all[0];
+  else
+    o.param_attrs = weights.all;
   return [=](const Builder& b) -> Names { return {fc(b, resolved(at, input), size, o)}; };
 }
 
@@ -157,6 +162,27 @@ Make declare_step(Arguments& a, const Resolve& at) {
   return [=](const Builder& b) -> Names { return {step(b, at(input.name))}; };
 }
 
+Make declare_sequence_softmax(Arguments& a, const Resolve& at) {
+  Ref input;
+  std::string name;
+  a.required("input", input, "sequences, [rows, 1]");
+  declare_name(a, name);
+  return [=](const Builder& b) -> Names { return {sequence_softmax(b, at(input.name), name)}; };
+}
+
+Make declare_sequence_expand(Arguments& a, const Resolve& at) {
+  Ref x, y;
+  int32_t ref_level = -1;
+  std::string name;
+  a.required("x", x, "what is repeated");
+  a.required("y", y, "sequences: their lengths say how often");
+  a.optional("ref_level", ref_level, "level of y that counts; -1 = the last");
+  declare_name(a, name);
+  return [=](const Builder& b) -> Names {
+    return {sequence_expand(b, at(x.name), at(y.name), ref_level, name)};
+  };
+}
+
 Make declare_img_conv_pool(Arguments& a, const Resolve& at) {
   Ref input;
   int32_t num_filters = 0;
@@ -198,6 +224,8 @@ std::vector<LayerRow> core_rows() {
       {"sequence_pool", "one row per sequence", declare_sequence_pool},
       {"sequence_first_step", "the first row of each sequence", declare_step<sequence_first_step>},
       {"sequence_last_step", "the last row of each sequence", declare_step<sequence_last_step>},
+      {"sequence_softmax", "softmax over each sequence", declare_sequence_softmax},
+      {"sequence_expand", "repeats rows as often as a sequence is long", declare_sequence_expand},
       {"simple_img_conv_pool", "conv2d, then pool2d", declare_img_conv_pool},
   };
 }

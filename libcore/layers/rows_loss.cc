@@ -45,6 +45,7 @@ Make declare_softmax_cross_entropy(Arguments& a, const Resolve& at) {
   c.declare(a, "values before softmax, [N, classes]");
   a.optional("soft_label", o.soft_label, "the label holds probabilities rather than a class");
   a.optional("ignore_index", o.ignore_index, "the class that costs nothing");
+  a.optional("numeric_stable_mode", o.numeric_stable_mode, "kept in the saved model; always on");
   a.optional("axis", o.axis, "dimension of the classes");
   return [=](const Builder& b) -> Names {
     const LossAndSoftmax r = softmax_with_cross_entropy(b, at(c.input.name), at(c.label.name), o);
@@ -69,8 +70,10 @@ Make declare_log_loss(Arguments& a, const Resolve& at) {
   float epsilon = 1e-4f;
   c.declare(a, "probabilities of the label 1");
   a.optional("epsilon", epsilon, "added inside of the logarithm");
+  std::string name;
+  declare_name(a, name);
   return [=](const Builder& b) -> Names {
-    return {log_loss(b, at(c.input.name), at(c.label.name), epsilon)};
+    return {log_loss(b, at(c.input.name), at(c.label.name), epsilon, name)};
   };
 }
 
@@ -89,8 +92,12 @@ Make declare_accuracy(Arguments& a, const Resolve& at) {
   int32_t k = 1;
   c.declare(a, "scores, [N, classes]");
   a.optional("k", k, "right if the label is among the k largest");
+  Ref correct, total;
+  a.optional("correct", correct, "an int32 variable for the number of right rows");
+  a.optional("total", total, "an int32 variable for the number of rows");
   return [=](const Builder& b) -> Names {
-    return {accuracy(b, at(c.input.name), at(c.label.name), k)};
+    return {accuracy(b, at(c.input.name), at(c.label.name), k, resolved(at, correct),
+                     resolved(at, total))};
   };
 }
 
@@ -103,7 +110,9 @@ Make declare_auc(Arguments& a, const Resolve& at) {
   a.optional("slide_steps", o.slide_steps, "batches of the second result");
   return [=](const Builder& b) -> Names {
     const Auc r = auc(b, at(c.input.name), at(c.label.name), o);
-    return {r.auc, r.batch_auc};
+    Names all{r.auc, r.batch_auc};
+    all.insert(all.end(), r.states.begin(), r.states.end());
+    return all;
   };
 }
 

@@ -4,19 +4,20 @@
 namespace paddle {
 namespace {
 
-// What all optimizers share. Ftrl has l1 and l2 of its own, which mean something else.
+// What all optimizers share. Ftrl has l1 and l2 of its own, which mean something else: there the
+// decay has other names.
 template <class O>
 void declare_common(Arguments& a, O& o) {
   a.optional("learning_rate", o.learning_rate.value,
              "positive, unless a schedule gives the rate alone");
   a.optional("name", o.name, "stands in front of the names of the optimizer's state");
-  if constexpr (!requires { o.l1; }) {
-    float l1 = 0, l2 = 0;
-    a.optional("l1", l1, "adds l1 * sign(parameter) to the gradient");
-    a.optional("l2", l2, "adds l2 * parameter to the gradient");
-    if (l1 != 0 && l2 != 0) a.problem("give l1 or l2, not both");
-    o.regularization = l1 != 0 ? l1_decay(l1) : l2 != 0 ? l2_decay(l2) : Regularizer{};
-  }
+  constexpr bool own = requires { o.l1; };
+  const char *name1 = own ? "l1_decay" : "l1", *name2 = own ? "l2_decay" : "l2";
+  float l1 = 0, l2 = 0;
+  a.optional(name1, l1, "adds this times sign(parameter) to the gradient");
+  a.optional(name2, l2, "adds this times the parameter to the gradient");
+  if (l1 != 0 && l2 != 0) a.problem(text("give ", name1, " or ", name2, ", not both"));
+  o.regularization = l1 != 0 ? l1_decay(l1) : l2 != 0 ? l2_decay(l2) : Regularizer{};
 }
 
 template <class O>
@@ -97,6 +98,8 @@ Rate declare_warmup(Arguments& a, const LearningRate& rate) {
   a.required("warmup_steps", warmup_steps, "steps of rise");
   a.optional("start_lr", start_lr, "the first rate");
   a.optional("end_lr", end_lr, "the rate at the end of the rise; without it learning_rate");
+  if (!rate.var.empty() && !end_lr)
+    a.problem("'end_lr' is missing: learning_rate is a variable, whose value is not known yet");
   return [=](const Builder& b) {
     return linear_lr_warmup(b, rate, warmup_steps, start_lr, end_lr.value_or(rate.value));
   };

@@ -8,7 +8,9 @@ Make declare_concat(Arguments& a, const Resolve& at) {
   int32_t axis = 0;
   a.required("input", input, "what is put together");
   a.optional("axis", axis, "dimension that grows");
-  return [=](const Builder& b) -> Names { return {concat(b, resolved(at, input), axis)}; };
+  std::string name;
+  declare_name(a, name);
+  return [=](const Builder& b) -> Names { return {concat(b, resolved(at, input), axis, name)}; };
 }
 
 Make declare_split(Arguments& a, const Resolve& at) {
@@ -17,10 +19,13 @@ Make declare_split(Arguments& a, const Resolve& at) {
   a.required("input", input, "what is cut");
   a.required("num_or_sections", num_or_sections, "number of parts, or their lengths");
   a.optional("dim", dim, "dimension that is cut");
+  std::string name;
+  declare_name(a, name);
   return [=](const Builder& b) -> Names {
     require(dim.size() == 1, Error::Kind::config, "split: 'dim' must be one integer");
-    if (num_or_sections.size() == 1) return split(b, at(input.name), num_or_sections[0], dim[0]);
-    return split(b, at(input.name), num_or_sections, dim[0]);
+    if (num_or_sections.size() == 1)
+      return split(b, at(input.name), num_or_sections[0], dim[0], name);
+    return split(b, at(input.name), num_or_sections, dim[0], name);
   };
 }
 
@@ -31,7 +36,7 @@ Make declare_reshape(Arguments& a, const Resolve& at) {
   a.required("input", input, "what goes in");
   a.required("shape", shape, "0 keeps a length, -1 takes what is left");
   a.optional("act", act, "activation");
-  a.optional("name", name, "stands in front of the name of the result");
+  declare_name(a, name);
   return [=](const Builder& b) -> Names { return {reshape(b, at(input.name), shape, act, name)}; };
 }
 
@@ -43,7 +48,7 @@ Make declare_with_ints(Arguments& a, const Resolve& at, const char* list, const 
   std::string name;
   a.required("input", input, "what goes in");
   a.required(list, values, meaning);
-  a.optional("name", name, "stands in front of the name of the result");
+  declare_name(a, name);
   return [=](const Builder& b) -> Names { return {op(b, at(input.name), values, name)}; };
 }
 
@@ -75,7 +80,9 @@ Make declare_flatten(Arguments& a, const Resolve& at) {
   int32_t axis = 1;
   a.required("input", input, "what goes in");
   a.optional("axis", axis, "dimensions before it become the rows");
-  return [=](const Builder& b) -> Names { return {flatten(b, at(input.name), axis)}; };
+  std::string name;
+  declare_name(a, name);
+  return [=](const Builder& b) -> Names { return {flatten(b, at(input.name), axis, name)}; };
 }
 
 Make declare_stack(Arguments& a, const Resolve& at) {
@@ -103,8 +110,10 @@ Make declare_cast(Arguments& a, const Resolve& at) {
 
 Make declare_assign(Arguments& a, const Resolve& at) {
   Ref input;
+  Ref out;
   a.required("input", input, "what is copied");
-  return [=](const Builder& b) -> Names { return {assign(b, at(input.name))}; };
+  declare_out(a, out);
+  return [=](const Builder& b) -> Names { return {assign(b, at(input.name), resolved(at, out))}; };
 }
 
 Make declare_one_hot(Arguments& a, const Resolve& at) {
@@ -120,8 +129,10 @@ Make declare_topk(Arguments& a, const Resolve& at) {
   int32_t k = 1;
   a.required("input", input, "what goes in");
   a.required("k", k, "how many of each row");
+  std::string name;
+  declare_name(a, name);
   return [=](const Builder& b) -> Names {
-    const TopK r = topk(b, at(input.name), k);
+    const TopK r = topk(b, at(input.name), k, name);
     return {r.values, r.indices};
   };
 }
@@ -135,28 +146,19 @@ Make declare_arg(Arguments& a, const Resolve& at) {
   return [=](const Builder& b) -> Names { return {op(b, at(input.name), axis)}; };
 }
 
-Make declare_fill_constant(Arguments& a, const Resolve&) {
-  Shape shape;
-  DType dtype = DType::f32;
-  float value = 0;
-  a.required("shape", shape, "of the result");
-  a.required("value", value, "of each element");
-  a.optional("dtype", dtype, "element type");
-  return [=](const Builder& b) -> Names { return {fill_constant(b, shape, dtype, value)}; };
+Make declare_shape(Arguments& a, const Resolve& at) {
+  Ref input;
+  a.required("input", input, "what is measured");
+  return [=](const Builder& b) -> Names { return {shape_of(b, at(input.name))}; };
 }
 
-Make declare_fill_batch(Arguments& a, const Resolve& at) {
+template <std::string (*op)(const Builder&, const std::string&, const std::string&)>
+Make declare_sparse(Arguments& a, const Resolve& at) {
   Ref input;
-  Shape shape;
-  DType dtype = DType::f32;
-  float value = 0;
-  a.required("input", input, "gives the batch size");
-  a.required("shape", shape, "of the result; the first length is replaced");
-  a.required("value", value, "of each element");
-  a.optional("dtype", dtype, "element type");
-  return [=](const Builder& b) -> Names {
-    return {fill_constant_batch_size_like(b, at(input.name), shape, dtype, value)};
-  };
+  std::string name;
+  a.required("input", input, "a sparse gradient");
+  declare_name(a, name);
+  return [=](const Builder& b) -> Names { return {op(b, at(input.name), name)}; };
 }
 
 }  // namespace
@@ -180,9 +182,11 @@ std::vector<LayerRow> shape_rows() {
       {"topk", "the largest of each row; .1 their places", declare_topk},
       {"argmax", "the place of the largest", declare_arg<argmax>},
       {"argmin", "the place of the smallest", declare_arg<argmin>},
-      {"fill_constant", "equal elements", declare_fill_constant},
-      {"fill_constant_batch_size_like", "equal elements, as many rows as the input",
-       declare_fill_batch},
+      {"shape", "the lengths, as a tensor of int32", declare_shape},
+      {"merge_selected_rows", "repeated rows of a sparse gradient, added up",
+       declare_sparse<merge_selected_rows>},
+      {"get_tensor_from_selected_rows", "the values of a sparse gradient",
+       declare_sparse<get_tensor_from_selected_rows>},
   };
 }
 

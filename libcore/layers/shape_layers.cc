@@ -115,6 +115,21 @@ std::string one_hot(const Builder& b, const std::string& input, int32_t depth) {
   return unary(b, "one_hot", input, {{"depth", depth}});
 }
 
+std::string shape_of(const Builder& b, const std::string& input) {
+  const std::string out = Layer(b, "shape").op("shape", {{"Input", {input}}});
+  b.var(out).stop_gradient = true;
+  return out;
+}
+
+std::string merge_selected_rows(const Builder& b, const std::string& x, const std::string& name) {
+  return unary(b, "merge_selected_rows", x, {}, name);
+}
+
+std::string get_tensor_from_selected_rows(const Builder& b, const std::string& x,
+                                          const std::string& name) {
+  return unary(b, "get_tensor_from_selected_rows", x, {}, name);
+}
+
 TopK topk(const Builder& b, const std::string& input, int32_t k, const std::string& name) {
   const Layer layer(b, "top_k", name);
   TopK r{.values = layer.tmp(), .indices = layer.tmp()};

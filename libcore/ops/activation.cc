@@ -137,6 +137,53 @@ struct Pow {
   PS_HD auto grad(auto x, auto dy) const { return dy * factor * std::pow(x, factor - 1); }
 };
 
+struct Gelu {  // x times the probability that a normal variable is below x
+  PS_HD auto f(auto x) const { return x * below(x); }
+  PS_HD auto grad(auto x, auto dy) const {
+    return dy * (below(x) + x * std::exp(-x * x / 2) * 0.3989422804014327f);
+  }
+  template <class T>
+  PS_HD static T below(T x) {
+    return (1 + std::erf(x * static_cast<T>(0.7071067811865476))) / 2;
+  }
+};
+struct TanhShrink {
+  PS_HD auto f(auto x) const { return x - paddle::tanh(x); }
+  PS_HD auto grad(auto x, auto dy) const {
+    const auto t = paddle::tanh(x);
+    return dy * t * t;
+  }
+};
+struct SoftRelu {  // log(1 + e^x), x limited to [-threshold, threshold]
+  float threshold;
+  explicit SoftRelu(const Bind& b) : threshold(b.attr<float>("threshold")) {}
+  template <class T>
+  PS_HD T f(T x) const {
+    const T limit = threshold;
+    const T inside = x < -limit ? -limit : x > limit ? limit : x;
+    return (inside > 0 ? inside : 0) + paddle::log(1 + paddle::exp(-std::abs(inside)));
+  }
+  PS_HD auto grad(auto x, auto dy) const {
+    return x > -threshold && x < threshold ? dy * paddle::sigmoid(x) : 0;
+  }
+};
+struct Brelu {
+  float t_min, t_max;
+  explicit Brelu(const Bind& b) : t_min(b.attr<float>("t_min")), t_max(b.attr<float>("t_max")) {}
+  PS_HD auto f(auto x) const { return x < t_min ? t_min : x > t_max ? t_max : x; }
+  PS_HD auto grad(auto x, auto dy) const { return x > t_min && x < t_max ? dy : 0; }
+};
+struct Stanh {
+  float a, b;
+  explicit Stanh(const Bind& bind)
+      : a(bind.attr<float>("scale_a")), b(bind.attr<float>("scale_b")) {}
+  PS_HD auto f(auto x) const { return b * paddle::tanh(a * x); }
+  PS_HD auto grad(auto x, auto dy) const {
+    const auto t = paddle::tanh(a * x);
+    return dy * a * b * (1 - t * t);
+  }
+};
+
 template <class A>
 A make(const Bind& b) {
   if constexpr (std::is_empty_v<A>)
@@ -252,6 +299,11 @@ std::vector<OpDef> activation_ops() {
   add<Swish>(defs, "swish", "X", {{"beta", 1.0f}});
   add<HardSigmoid>(defs, "hard_sigmoid", "Out", {{"slope", 0.2f}, {"offset", 0.5f}});
   add<Pow>(defs, "pow", "X", {{"factor", 1.0f}});
+  add<Gelu>(defs, "gelu", "X");
+  add<TanhShrink>(defs, "tanh_shrink", "X");
+  add<SoftRelu>(defs, "soft_relu", "X", {{"threshold", 40.0f}});
+  add<Brelu>(defs, "brelu", "X", {{"t_min", 0.0f}, {"t_max", 24.0f}});
+  add<Stanh>(defs, "stanh", "X", {{"scale_a", 2.0f / 3.0f}, {"scale_b", 1.7159f}});
   return defs;
 }
 

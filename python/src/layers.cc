@@ -60,6 +60,17 @@ py::list rows_of(std::span<const Row> rows) {
 
 void bind_layers(py::module_& m) {
   m.def(
+      "initialize",
+      [](const ProgramPtr& program, const std::string& name, const py::dict& how) {
+        Initializer read;
+        Arguments::Problems wrong;
+        Arguments::read(Value(dict_of(how)), "initializer", read, wrong);
+        require(wrong.empty(), Error::Kind::config, wrong.empty() ? "" : wrong.front());
+        initialize(*program, program->global().var(name), read);
+        return op_handle(program, 0, *program->global().ops().front());
+      },
+      py::arg("program"), py::arg("name"), py::arg("how"));
+  m.def(
       "build_layer",
       [](PyProgram& main, PyProgram& startup, NameMaker& names, const py::dict& args) {
         return build_layer(Builder(main, startup, names), dict_of(args));
@@ -112,7 +123,7 @@ void bind_layers(py::module_& m) {
       [](PyProgram& main, const py::dict& clip, const Names& params) {
         GradientClip read;
         Arguments::Problems wrong;
-        Arguments::read(Value(dict_of(clip)), "clip", read, wrong);
+        if (!clip.empty()) Arguments::read(Value(dict_of(clip)), "clip", read, wrong);
         require(wrong.empty(), Error::Kind::config, wrong.empty() ? "" : wrong.front());
         set_gradient_clip(main, read, params);
       },

@@ -134,3 +134,16 @@ TEST_CASE("gradients of any variable can be asked for", "[graph]") {
   REQUIRE(grads == Names{"x@GRAD", "w@GRAD"});
   CHECK(c.run("x@GRAD") == std::vector<double>{3, -4});
 }
+
+TEST_CASE("gradients start from a given one, and leave those of an earlier call alone", "[graph]") {
+  Case c;
+  c.block.var("x").stop_gradient = false;
+  c.binary("elementwise_mul", "x", "w", "y");
+  CHECK(append_gradients(c.program, {"y"}, {"x"}) == Names{"x@GRAD"});
+  const Names again = append_gradients(c.program, {"y"}, {"x"}, {"w"});
+  REQUIRE(again == Names{"x@GRAD_0"});
+  CHECK(c.run("x@GRAD") == std::vector<double>{3, -4});
+  CHECK(c.run("x@GRAD_0") == std::vector<double>{9, 16});
+  CHECK_THROWS_WITH(append_gradients(c.program, {"y"}, {"x"}, {"w", "w"}),
+                    Contains("as many target gradients as targets"));
+}

@@ -43,6 +43,19 @@ TEST_CASE("fc multiplies, adds and activates", "[layers]") {
   CHECK(run_one(c, {{"x", row({1, 2})}, {"z", row({3})}}, y) == std::vector<double>{13, 0});
 }
 
+TEST_CASE("fc takes one attribute per input", "[layers]") {
+  NetCase c;
+  const std::string x = data(c.b, "x", {2}), z = data(c.b, "z", {1});
+  const std::string y = fc(c.b, {x, z}, 1,
+                           {.bias_attr = ParamAttr::none(),
+                            .param_attrs = {{.name = "a", .initializer = init::Constant{2}},
+                                            {.name = "b", .initializer = init::Constant{3}}}});
+  CHECK(run_one(c, {{"x", row({1, 2})}, {"z", row({3})}}, y) == std::vector<double>{15});
+  CHECK(parameter_names(c.net.main) == Names{"a", "b"});
+  CHECK_THROWS_WITH(fc(c.b, x, 1, {.param_attrs = {{}, {}}}),
+                    Contains("2 parameter attributes for 1 inputs"));
+}
+
 TEST_CASE("fc says what is wrong", "[layers]") {
   NetCase c;
   const std::string x = data(c.b, "x", {2}), open = data(c.b, "open", {-1, 2, -1});

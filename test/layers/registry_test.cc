@@ -119,7 +119,7 @@ TEST_CASE("layers with several results have numbered names", "[layers]") {
                 {{"type", "split"}, {"input", "x"}, {"num_or_sections", 3}, {"name", "s"}},
                 {{"type", "elementwise_add"}, {"x", "s"}, {"y", "s.2"}, {"name", "sum"}}},
                aliases);
-  CHECK(c.net.main.global().ops().back()->in["Y"] == Names{"split_0.tmp_2"});
+  CHECK(c.net.main.global().ops().back()->in["Y"] == Names{"s.tmp_2"});
 }
 
 TEST_CASE("every row documents itself and says what it lacks", "[layers]") {
@@ -178,6 +178,71 @@ TEST_CASE("optimizers come from named arguments", "[layers]") {
              }),
              Contains("schedule cosine_decay") && Contains("did you mean 'epochs'?") &&
                  Contains("'step_each_epoch' is missing"));
+}
+
+TEST_CASE("layers write into a given variable, or make one of their own", "[layers]") {
+  NetCase c;
+  Aliases aliases;
+  build_layers(
+      c.b,
+      {{{"type", "data"}, {"name", "x"}, {"shape", List{2}}},
+       {{"type", "create_global_var"},
+        {"name", "kept"},
+        {"shape", List{1}},
+        {"value", 3},
+        {"persistable", true}},
+       {{"type", "increment"}, {"input", "kept"}, {"value", 2}},
+       {{"type", "zeros_like"}, {"input", "x"}, {"name", "zero"}},
+       {{"type", "less_than"}, {"x", "zero"}, {"y", "x"}, {"name", "positive"}},
+       {{"type", "logical_not"}, {"x", "positive"}, {"name", "not"}},
+       {{"type", "assign_value"}, {"shape", List{2}}, {"values", List{4, 5}}, {"name", "given"}},
+       {{"type", "sums"}, {"input", List{"x", "x"}}, {"out", "zero"}},
+       {{"type", "gaussian_random_batch_size_like"},
+        {"input", "x"},
+        {"shape", List{-1, 3}},
+        {"name", "noise"}},
+       {{"type", "shape"}, {"input", "noise"}, {"name", "lengths"}}},
+      aliases);
+  CHECK(aliases["positive"] == "less_than_0.tmp_0");
+  CHECK(aliases["not"] == "not.tmp_0");
+  CHECK(c.b.var(aliases["not"]).stop_gradient);
+  c.start();
+  const std::vector<Tensor> out =
+      c.run({{"x", Tensor::of<float>({2, 2}, {1, -1, -2, 2})}},
+            {"kept", aliases["zero"], aliases["not"], aliases["given"], aliases["lengths"]});
+  CHECK(values_of(out[0]) == std::vector<double>{5});
+  CHECK(values_of(out[1]) == std::vector<double>{2, -2, -4, 4});
+  CHECK(values_of(out[2]) == std::vector<double>{0, 1, 1, 0});
+  CHECK(values_of(out[3]) == std::vector<double>{4, 5});
+  CHECK(values_of(out[4]) == std::vector<double>{2, 3});
+  CHECK_THAT(error_of([&] {
+               build_layer(c.b, {{"type", "assign_value"}, {"shape", 3}, {"values", List{1}}});
+             }),
+             Contains("needs 3 values, found 1"));
+}
+
+TEST_CASE("a warm-up may lead to another schedule, and ftrl has decays beside its own l1 and l2",
+          "[layers]") {
+  NetCase c;
+  const std::string loss = mean(c.b, fc(c.b, data(c.b, "x", {2}), 1));
+  const std::string rate = build_schedule(
+      c.b, {{"type", "exponential_decay"}, {"decay_steps", 1}, {"decay_rate", 0.5}}, 0.1);
+  const std::string warm = build_schedule(
+      c.b, {{"type", "linear_lr_warmup"}, {"warmup_steps", 2}, {"end_lr", 0.1}}, rate);
+  const Optimizer o = make_optimizer(
+      c.b, {{"type", "ftrl"}, {"learning_rate", 0.1}, {"l1", 0.5}, {"l2_decay", 0.25}});
+  CHECK(c.b.var(warm).shape == Shape{1});
+  CHECK(std::get<Ftrl>(o).l1 == 0.5f);
+  CHECK(std::get<Ftrl>(o).regularization == l2_decay(0.25f));
+  CHECK_THAT(error_of([&] {
+               build_schedule(c.b, {{"type", "linear_lr_warmup"}, {"warmup_steps", 2}}, rate);
+             }),
+             Contains("'end_lr' is missing"));
+  CHECK_THAT(error_of([&] {
+               build_schedule(
+                   c.b, {{"type", "cosine_decay"}, {"step_each_epoch", 1}, {"epochs", 2}}, rate);
+             }),
+             Contains("must be a number"));
 }
 
 TEST_CASE("schedules come from named arguments", "[layers]") {

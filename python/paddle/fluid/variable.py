@@ -1,4 +1,5 @@
 """What blocks are made of: variables, parameters, ops. fluid.framework exports them."""
+from .. import _core
 from . import core
 
 __all__ = ["Operator", "Parameter", "Variable"]
@@ -100,13 +101,24 @@ class Parameter(Variable):
 
     @property
     def regularizer(self):
-        """('l1' or 'l2', coefficient), or None."""
-        return self._core.regularizer
+        """Its own weight decay, one of fluid.regularizer, or None."""
+        from .regularizer import _from_plain
+        return _from_plain(self._core.regularizer)
+
+    @regularizer.setter
+    def regularizer(self, value):
+        self._core.regularizer = None if value is None else next(iter(value._plain().items()))
 
     @property
     def gradient_clip_attr(self):
-        """The clip of its gradient as a dict, or None."""
-        return self._core.gradient_clip
+        """Its own clip, one of fluid.clip.GradientClip*, or None."""
+        from .clip import _from_plain
+        return _from_plain(self._core.gradient_clip)
+
+    @gradient_clip_attr.setter
+    def gradient_clip_attr(self, value):
+        plain = None if value is None else value._plain()
+        _core.set_gradient_clip(self.block.program._core, plain or {}, [self.name])
 
     @property
     def do_model_average(self) -> bool:

@@ -1,0 +1,22 @@
+// The output of a command that was given a file on its standard input.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "data/byte_source.h"
+
+namespace paddle {
+
+struct HdfsConfig {  // how `hadoop fs` reaches hdfs: and afs: paths; empty: as it is configured
+  std::string name, ugi;
+};
+
+// What `sh -c command` prints when `file` is its standard input: as it stands, unpacked first where
+// its name ends in .gz, or through `hadoop fs` where it begins with hdfs: or afs:. The command
+// "cat" starts no process for local files. read() throws Error(data) at the end where the command
+// failed. Throws Error(io) where there is no such file.
+std::unique_ptr<ByteSource> open_command(const std::string& command, const std::string& file,
+                                         const HdfsConfig& hdfs = {});
+
+}  // namespace paddle

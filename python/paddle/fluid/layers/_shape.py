@@ -1,0 +1,109 @@
+"""Layers that change shapes and order, and that choose elements."""
+from __future__ import annotations
+
+from typing import List, Optional, Sequence, Tuple, Union
+
+from ._call import Variable, Variables, call
+
+__all__ = ["expand", "flatten", "gather", "get_tensor_from_selected_rows", "merge_selected_rows", "one_hot",
+           "reshape", "shape", "slice", "split", "squeeze", "stack", "topk", "transpose", "unsqueeze"]
+
+
+def reshape(x: Variable, shape: Sequence[int], actual_shape=None, act: Optional[str] = None, inplace: bool = False,
+            name: Optional[str] = None) -> Variable:
+    """Other lengths, same elements.
+
+    Args:
+        x: what goes in.
+        shape: the new lengths; 0 keeps a length of x, -1 (once) takes what is left.
+        actual_shape: a shape computed in the program is not possible: shapes must be known when a plan is laid out.
+        act: name of an activation.
+        inplace: accepted; the plan shares memory where it can.
+        name: stands in front of the name of the result.
+    """
+    if actual_shape is not None:
+        raise NotImplementedError("reshape: actual_shape (a shape that is computed in the program) is not supported; "
+                                  "give the lengths as numbers, 0 to keep one and -1 for what is left")
+    return call("reshape", input=x, shape=shape, act=act, name=name)
+
+
+def transpose(x: Variable, perm: Sequence[int], name: Optional[str] = None) -> Variable:
+    """Another order of dimensions: dimension i of the result is dimension perm[i] of x."""
+    return call("transpose", input=x, perm=perm, name=name)
+
+
+def squeeze(input: Variable, axes: Sequence[int], name: Optional[str] = None) -> Variable:
+    """Removes the dimensions `axes`, which have length 1; without any, all of length 1."""
+    return call("squeeze", input=input, axes=axes, name=name)
+
+
+def unsqueeze(input: Variable, axes: Sequence[int], name: Optional[str] = None) -> Variable:
+    """Adds dimensions of length 1; `axes` are their places in the result."""
+    return call("unsqueeze", input=input, axes=axes, name=name)
+
+
+def flatten(x: Variable, axis: int = 1, name: Optional[str] = None) -> Variable:
+    """To a matrix: the dimensions before `axis` become the rows, the others the columns."""
+    return call("flatten", input=x, axis=axis, name=name)
+
+
+def stack(x: Variables, axis: int = 0) -> Variable:
+    """Puts variables of one shape along a new dimension."""
+    return call("stack", input=x, axis=axis)
+
+
+def split(input: Variable, num_or_sections: Union[int, Sequence[int]], dim: int = -1,
+          name: Optional[str] = None) -> List[Variable]:
+    """Cuts into parts along `dim`.
+
+    Args:
+        input: what is cut.
+        num_or_sections: the number of equal parts, or the length of each.
+        dim: dimension that is cut; negative counts from the end.
+        name: stands in front of the names of the results.
+    """
+    if not isinstance(num_or_sections, int) and len(num_or_sections) == 1:
+        num_or_sections = 1  # one part: all of it
+    parts = call("split", input=input, num_or_sections=num_or_sections, dim=dim, name=name)
+    return parts if isinstance(parts, list) else [parts]
+
+
+def slice(input: Variable, axes: Sequence[int], starts: Sequence[int], ends: Sequence[int]) -> Variable:
+    """A part along some dimensions: from starts[i] up to, not including, ends[i]; negative counts from the end."""
+    return call("slice", input=input, axes=axes, starts=starts, ends=ends)
+
+
+def expand(x: Variable, expand_times: Sequence[int], name: Optional[str] = None) -> Variable:
+    """Repeats x expand_times[i] times along dimension i."""
+    return call("expand", input=x, expand_times=expand_times, name=name)
+
+
+def gather(input: Variable, index: Variable) -> Variable:
+    """Rows of `input` by their numbers, int32 or int64 [N]."""
+    return call("gather", input=input, index=index)
+
+
+def one_hot(input: Variable, depth: int) -> Variable:
+    """A row of `depth` zeros with a 1 at the place of each number of `input`, int64 [N, 1]."""
+    return call("one_hot", input=input, depth=depth)
+
+
+def topk(input: Variable, k: int, name: Optional[str] = None) -> Tuple[Variable, Variable]:
+    """The k largest of each row, and their places: (values, int64 indices)."""
+    values, indices = call("topk", input=input, k=k, name=name)
+    return values, indices
+
+
+def shape(input: Variable) -> Variable:
+    """The lengths of `input`, as a tensor of int32."""
+    return call("shape", input=input)
+
+
+def merge_selected_rows(x: Variable, name: Optional[str] = None) -> Variable:
+    """Adds up repeated rows of a sparse gradient."""
+    return call("merge_selected_rows", input=x, name=name)
+
+
+def get_tensor_from_selected_rows(x: Variable, name: Optional[str] = None) -> Variable:
+    """The values of a sparse gradient as a dense tensor, one row per id."""
+    return call("get_tensor_from_selected_rows", input=x, name=name)
