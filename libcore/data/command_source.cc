@@ -1,6 +1,7 @@
 #include "data/command_source.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -20,8 +21,9 @@ namespace {
 
 class CommandSource : public ByteSource {
  public:
-  CommandSource(const std::string& shell, std::string file, const char* standard_input)
-      : shell_(shell), file_(std::move(file)) {
+  CommandSource(const std::string& shell, std::string file, const char* standard_input,
+                std::shared_ptr<const std::atomic<bool>> stop)
+      : shell_(shell), file_(std::move(file)), stop_(std::move(stop)) {
     std::array<int, 2> ends;
     if (::pipe2(ends.data(), O_CLOEXEC) != 0)
       throw Error(Error::Kind::io, "cannot make a pipe: ", std::strerror(errno));
@@ -33,7 +35,11 @@ class CommandSource : public ByteSource {
     posix_spawn_file_actions_adddup2(&actions, write_end.get(), STDOUT_FILENO);
     std::string sh = "sh", c = "-c", words = shell;
     std::array<char*, 4> argv{sh.data(), c.data(), words.data(), nullptr};
-    const int code = ::posix_spawn(&pid_, "/bin/sh", &actions, nullptr, argv.data(), environ);
+    posix_spawnattr_t attributes;  // a group of its own, so that all of a pipeline can be ended
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    const int code = ::posix_spawn(&pid_, "/bin/sh", &actions, &attributes, argv.data(), environ);
+    posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     require(code == 0, Error::Kind::io, file_, ": cannot start '", shell,
             "': ", std::strerror(code));
@@ -42,12 +48,13 @@ class CommandSource : public ByteSource {
   ~CommandSource() override {
     if (pid_ <= 0) return;
     output_.close();  // a command that still writes meets a closed pipe
-    ::kill(pid_, SIGTERM);
+    ::kill(-pid_, SIGTERM);
     wait_for_end();
   }
 
   size_t read(std::span<char> to) override {
     for (;;) {
+      wait_for_output();
       const ssize_t n = ::read(output_.get(), to.data(), to.size());
       if (n > 0) return static_cast<size_t>(n);
       if (n < 0 && errno == EINTR) continue;
@@ -59,6 +66,12 @@ class CommandSource : public ByteSource {
   }
 
  private:
+  void wait_for_output() const {
+    pollfd wanted{output_.get(), POLLIN, 0};
+    while (::poll(&wanted, 1, 200) <= 0)
+      require(!stop_ || !*stop_, Error::Kind::io, file_, ": stopped while '", shell_, "' ran");
+  }
+
   int wait_for_end() {
     int status = 0;
     while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
@@ -76,6 +89,7 @@ class CommandSource : public ByteSource {
   }
 
   std::string shell_, file_;
+  std::shared_ptr<const std::atomic<bool>> stop_;  // shared with whoever may end the reading
   Descriptor output_;
   pid_t pid_ = 0;
 };
@@ -96,17 +110,19 @@ std::string hadoop_command(const std::string& file, const HdfsConfig& hdfs) {
 }  // namespace
 
 std::unique_ptr<ByteSource> open_command(const std::string& command, const std::string& file,
-                                         const HdfsConfig& hdfs) {
+                                         const HdfsConfig& hdfs,
+                                         std::shared_ptr<const std::atomic<bool>> stop) {
   const std::string group = "( " + command + " )";
   if (file.starts_with("hdfs:") || file.starts_with("afs:"))
     return std::make_unique<CommandSource>(hadoop_command(file, hdfs) + " | " + group, file,
-                                           "/dev/null");
+                                           "/dev/null", std::move(stop));
   if (command == "cat") return open_bytes(file);
   if (::access(file.c_str(), R_OK) != 0)
     throw Error(Error::Kind::io, "cannot read the data file ", file, ": ", std::strerror(errno),
                 "; check the list of files");
   const bool packed = file.ends_with(".gz");
-  return std::make_unique<CommandSource>(packed ? "zcat | " + group : command, file, file.c_str());
+  return std::make_unique<CommandSource>(packed ? "zcat | " + group : command, file, file.c_str(),
+                                         std::move(stop));
 }
 
 }  // namespace paddle

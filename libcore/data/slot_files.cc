@@ -28,8 +28,8 @@ SlotStream::SlotStream(const SlotSpec& spec, FileList& files)
 bool SlotStream::open_next() {
   const auto item = files_.next();
   if (!item) return false;
-  lines_ =
-      std::make_unique<LineReader>(item->file, open_command(spec_.command, item->file, spec_.hdfs));
+  lines_ = std::make_unique<LineReader>(
+      item->file, open_command(spec_.command, item->file, spec_.hdfs, spec_.stop));
   return true;
 }
 
@@ -67,7 +67,8 @@ void SlotMemory::load(const std::vector<std::string>& files, int threads) {
     while (const auto item = list.next()) {
       try {
         parts[item->index] = std::make_unique<Columns>(spec_.slots, spec_.memory_limit);
-        LineReader lines(item->file, open_command(spec_.command, item->file, spec_.hdfs));
+        LineReader lines(item->file,
+                         open_command(spec_.command, item->file, spec_.hdfs, spec_.stop));
         for (std::string_view line; lines.next(line);) {
           if (!format->is_record(line)) continue;
           format->parse(line, lines, *parts[item->index]);

@@ -14,6 +14,8 @@ struct SlotSpec {
   std::string command = "cat";   // open_command() says what it gets
   HdfsConfig hdfs;
   int64_t batch_size = 32;
+  // Set by whoever wants waiting readers to end; shared with them.
+  std::shared_ptr<std::atomic<bool>> stop = std::make_shared<std::atomic<bool>>(false);
   uint64_t memory_limit = uint64_t{64} << 30;  // SlotMemory only
 };
 

@@ -4,7 +4,8 @@ from typing import Any, Callable, Iterator, List
 __all__ = ["batch"]
 
 
-def batch(reader: Callable[[], Iterator[Any]], batch_size: int, drop_last: bool = False) -> Callable[[], Iterator[List[Any]]]:
+def batch(reader: Callable[[], Iterator[Any]], batch_size: int,
+          drop_last: bool = False) -> Callable[[], Iterator[List[Any]]]:
     """A reader of lists of `batch_size` samples.
 
     reader: gives an iterator of samples each time it is called.

@@ -1,4 +1,6 @@
 // The readers of libcore/data: known sets as batches, text for language models, where files are.
+#include <cstring>
+
 #include "bindings.h"
 #include "data/datasets.h"
 #include "data/reader.h"
@@ -21,6 +23,57 @@ ReaderSpec spec_of(const std::string& format, const Places& places, bool test, u
   spec.data_home = places.data_home;
   spec.home = places.home;
   return spec;
+}
+
+// Puts one sample into a row of `width` elements. False where it is of a kind or size that is not
+// plain.
+template <class T>
+bool put(py::handle sample, T* row, int64_t width) {
+  if (py::array_t<T>::check_(sample)) {
+    const auto array = py::reinterpret_borrow<py::array>(sample);
+    if (array.size() != width || !(array.flags() & py::array::c_style)) return false;
+    std::memcpy(row, array.data(), static_cast<size_t>(width) * sizeof(T));
+    return true;
+  }
+  if (width != 1) return false;
+  if (PyLong_CheckExact(sample.ptr())) {
+    const auto value = PyLong_AsLongLong(sample.ptr());
+    if (value == -1 && PyErr_Occurred()) {
+      PyErr_Clear();
+      return false;
+    }
+    *row = static_cast<T>(value);
+    return true;
+  }
+  if (std::is_floating_point_v<T> && PyFloat_CheckExact(sample.ptr())) {
+    *row = static_cast<T>(PyFloat_AS_DOUBLE(sample.ptr()));
+    return true;
+  }
+  return false;
+}
+
+template <class T>
+py::object stacked(const py::tuple& samples, const Shape& shape) {
+  Tensor out(dtype_v<T>, shape);
+  const int64_t width = samples.empty() ? 0 : out.numel() / static_cast<int64_t>(samples.size());
+  T* row = out.data<T>();
+  for (const py::handle sample : samples) {
+    if (!put(sample, row, width)) return py::none();
+    row += width;
+  }
+  return py::cast(PyTensor(std::move(out)));
+}
+
+// The samples of one variable as one tensor [samples, shape of one], or None where they are not all
+// arrays, or numbers, that fit as they are: numpy then says what is wrong, or converts.
+py::object stack_samples(const py::tuple& samples, const std::string& dtype,
+                         const py::tuple& shape) {
+  Shape whole{static_cast<int64_t>(samples.size())};
+  for (const py::handle length : shape) whole.append(length.cast<int64_t>());
+  if (samples.empty() || whole.numel() <= 0) return py::none();
+  if (dtype == "float32") return stacked<float>(samples, whole);
+  if (dtype == "int64") return stacked<int64_t>(samples, whole);
+  return py::none();
 }
 
 // One pass over a known set, in the order of its file.
@@ -107,6 +160,8 @@ void bind_data(py::module_& m) {
       .def("source", &PyReader::source)
       .def("records", &PyReader::records)
       .def("start_pass", &PyReader::start_pass, py::arg("number"));
+  m.def("stack_samples", &stack_samples, py::arg("samples"), py::arg("dtype"), py::arg("shape"),
+        "One tensor of many samples, or None where they do not fit as they are.");
   m.def(
       "find_dataset",
       [](const std::string& set, const std::string& file, const Places& places) {

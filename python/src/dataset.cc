@@ -7,6 +7,7 @@
 #include <functional>
 #include <thread>
 
+#include "base/thread_pool.h"
 #include "bindings.h"
 #include "data/slot_files.h"
 
@@ -62,7 +63,8 @@ class Hogwild {
     Names feeds, fetches;
     int64_t print_period = 100;
     bool debug = false;
-    py::function on_print;  // called with the fetched tensors by thread 0
+    py::function on_print;                            // called with the fetched tensors by thread 0
+    std::shared_ptr<std::atomic<bool>> stop_reading;  // of sources that may wait; may be null
   };
 
   Hogwild(ProgramPtr program, ScopePtr scope, Options options)
@@ -109,9 +111,11 @@ class Hogwild {
     const std::lock_guard lock(mutex_);
     if (!error_) error_ = std::move(error);
     stop_ = true;
+    if (options_.stop_reading) *options_.stop_reading = true;
   }
 
   void work(Worker& w, bool first) {
+    flush_denormals();
     try {
       loop(w, first);
     } catch (...) {
@@ -198,6 +202,8 @@ int64_t hogwild(const ProgramPtr& program, const ScopePtr& scope, const py::obje
                 int threads, const Names& feeds, const Names& fetches, int64_t print_period,
                 bool debug, const py::function& on_print) {
   std::vector<NextBatch> sources;
+  std::shared_ptr<std::atomic<bool>> stop;
+  if (py::isinstance<PySlotFiles>(source)) stop = source.cast<const PySlotFiles&>().spec.stop;
   for (int t = 0; t < threads; ++t) {
     if (py::isinstance<SlotMemory>(source)) {
       auto* memory = source.cast<SlotMemory*>();
@@ -206,7 +212,7 @@ int64_t hogwild(const ProgramPtr& program, const ScopePtr& scope, const py::obje
       sources.push_back(source.cast<const PySlotFiles&>().open());
     }
   }
-  return Hogwild(program, scope, {feeds, fetches, print_period, debug, on_print})
+  return Hogwild(program, scope, {feeds, fetches, print_period, debug, on_print, stop})
       .run(std::move(sources));
 }
 

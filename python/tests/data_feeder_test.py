@@ -36,7 +36,8 @@ class Feeder(unittest.TestCase):
         self.assertEqual((t.shape(), t.recursive_sequence_lengths()), ([4, 2], [[2, 1], [1, 2, 1]]))
 
     def test_mistakes(self):
-        with self.assertRaisesRegex(AssertionError, r"number of fields in data \(1\) does not match len\(feed_list\) \(2\)"):
+        with self.assertRaisesRegex(AssertionError,
+                                    r"number of fields in data \(1\) does not match len\(feed_list\) \(2\)"):
             self.feed([self.x, self.y], [(1,)])
         with self.assertRaisesRegex(ValueError, r"shape is \[-1, 1, 2, 3\].*'image'.*\[1, 5\]"):
             self.feed([self.image], [([1.0] * 5,)])

@@ -95,7 +95,8 @@ class FromFiles(InPlace):
 
     def test_digits(self):
         pixels = np.arange(3 * 784, dtype=np.uint8).reshape(3, 784)
-        self.write("mnist/train-images-idx3-ubyte.gz", gzip.compress(struct.pack(">IIII", 2051, 3, 28, 28) + pixels.tobytes()))
+        head = struct.pack(">IIII", 2051, 3, 28, 28)
+        self.write("mnist/train-images-idx3-ubyte.gz", gzip.compress(head + pixels.tobytes()))
         self.write("mnist/train-labels-idx1-ubyte.gz", gzip.compress(struct.pack(">II", 2049, 3) + bytes([7, 0, 9])))
         samples = list(mnist.train()())
         self.assertEqual([d for _, d in samples], [7, 0, 9])
@@ -107,7 +108,8 @@ class FromFiles(InPlace):
         self.write("imikolov/ptb.valid.txt", b"b zz\n")
         words = imikolov.build_dict(min_word_freq=1)
         self.assertEqual(words, {"<e>": 0, "<s>": 1, "a": 2, "b": 3, "<unk>": 4})
-        self.assertEqual(list(imikolov.train(words, 3)()), [(1, 2, 3), (2, 3, 2), (3, 2, 0), (1, 4, 2), (4, 2, 4), (2, 4, 0)])
+        grams = [(1, 2, 3), (2, 3, 2), (3, 2, 0), (1, 4, 2), (4, 2, 4), (2, 4, 0)]
+        self.assertEqual(list(imikolov.train(words, 3)()), grams)
         self.assertEqual(list(imikolov.test(words, 4)()), [(1, 3, 4, 0)])
         self.assertEqual(list(imikolov.lines()()), ["a b a", "c a <unk>"])
 
@@ -121,7 +123,8 @@ class Common(InPlace):
     def test_download_never_downloads(self):
         body = b"some bytes"
         md5 = hashlib.md5(body).hexdigest()
-        with self.assertRaisesRegex(FileNotFoundError, r"never downloads: fetch http://x/y/file.tgz and put it at .*/mod/file.tgz"):
+        with self.assertRaisesRegex(FileNotFoundError,
+                                    r"never downloads: fetch http://x/y/file.tgz and put it at .*/mod/file.tgz"):
             common.download("http://x/y/file.tgz", "mod", md5)
         path = self.write("mod/file.tgz", body)
         self.assertEqual(common.download("http://x/y/file.tgz", "mod", md5), path)

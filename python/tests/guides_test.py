@@ -126,7 +126,7 @@ class LaunchPs(JobCase):
                                       [str(random.randrange(50) + 50 * label) for _ in range(3)]) + "\n")
         self.launch(guide("ctr.py"))
         self.assertIn("epoch2 finished", self.read("logs/workerlog.0"))
-        self.assertIn("auc", self.read("logs/workerlog.1"))
+        self.assertIn("the job 'default' is done", self.read("logs/serverlog.1"))
         saved = os.listdir(os.path.join(self.dir, "models", "epoch2.model"))
         self.assertIn("__model__", saved)
         self.assertIn("SparseFeatFactors", saved)
@@ -142,6 +142,8 @@ class LaunchPs(JobCase):
                            "print(os.getpid(), os.environ['TRAINING_ROLE'], os.environ['PADDLE_TRAINING_ROLE'],"
                            " os.environ['PADDLE_PSERVERS_IP_PORT_LIST'], os.environ['PADDLE_PORT'], flush=True)\n"
                            "if os.environ.get('PADDLE_TRAINER_ID') == '1':\n"
+                           "    while not all(os.path.getsize('logs/' + n) for n in os.listdir('logs')):\n"
+                           "        time.sleep(0.02)\n"
                            "    sys.exit('no such luck')\n"
                            "time.sleep(1000)\n")
         self.launch(path, code=1)

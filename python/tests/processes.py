@@ -1,4 +1,5 @@
-"""Scripts as processes of one job on loopback: started, waited for, ended. Waits have a deadline and end early where the process died."""
+"""Scripts as processes of one job on loopback: started, waited for, ended. Waits have a deadline and end early where
+the process died."""
 import os
 import signal
 import socket
@@ -23,7 +24,8 @@ class Process:
         clean = {"PATH": os.environ["PATH"], "HOME": directory, "PYTHONPATH": os.path.join(BUILD, "python"),
                  "PYTHONDONTWRITEBYTECODE": "1", **env}
         with open(self.paths[0], "wb") as out, open(self.paths[1], "wb") as err:
-            self.popen = subprocess.Popen(command, cwd=directory, env=clean, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+            self.popen = subprocess.Popen(command, cwd=directory, env=clean, stdin=subprocess.DEVNULL, stdout=out,
+                                          stderr=err)
 
     def read(self, which):
         with open(self.paths[which], encoding="utf-8") as f:
@@ -85,7 +87,8 @@ class Job(unittest.TestCase):
         return path
 
     def port(self, *hosts):
-        """A port that is free on all these addresses. It stays bound, not listening, so that nobody else is given it."""
+        """A port that is free on all these addresses. It stays bound, not listening, so that nobody else is given
+        it."""
         for _ in range(100):
             held = []
             try:

@@ -3,6 +3,8 @@ import contextlib
 import io
 import os
 import random
+import signal
+import subprocess
 import sys
 import tempfile
 import textwrap
@@ -25,7 +27,8 @@ class Slots(unittest.TestCase):
 
     def network(self, learning_rate=0.05):
         table = fluid.layers.embedding(self.ids, size=[50, 1], is_sparse=True,
-                                       param_attr=fluid.ParamAttr(name="table", initializer=fluid.initializer.Constant(0.0)))
+                                       param_attr=fluid.ParamAttr(name="table",
+                                                                  initializer=fluid.initializer.Constant(0.0)))
         guess = fluid.layers.fc(self.dense, size=1, bias_attr=False,
                                 param_attr=fluid.ParamAttr(name="w", initializer=fluid.initializer.Constant(0.0)))
         guess = guess + fluid.layers.sequence_pool(table, "sum")
@@ -129,12 +132,12 @@ class Slots(unittest.TestCase):
         self.network()
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
-            self.exe.infer_from_dataset(self.test_program, self.dataset(files=names), fetch_list=[self.cost], print_period=1)
+            self.exe.infer_from_dataset(self.test_program, self.dataset(files=names), fetch_list=[self.cost],
+                                        print_period=1)
         self.assertEqual(self.value("w").tolist(), [[0.0], [0.0]])
         self.assertEqual(out.getvalue().count("data: ["), 8)
 
     def test_debug_tells_costs_on_stderr(self):
-        import subprocess
         names, _ = self.write(files=1, records=1000)
         script = textwrap.dedent(f"""
             import paddle.fluid as fluid
@@ -165,7 +168,8 @@ class Slots(unittest.TestCase):
                 class Raw(MultiSlotDataGenerator):
                     def generate_sample(self, line):
                         a, b, i, y = line.split(",")
-                        return lambda: iter([[("dense", [float(a), float(b)]), ("ids", [int(i)]), ("label", [float(y)])]])
+                        return lambda: iter([[("dense", [float(a), float(b)]), ("ids", [int(i)]), ("label",
+                        [float(y)])]])
                 Raw().run_from_stdin()
             """))
         self.network()
@@ -173,6 +177,30 @@ class Slots(unittest.TestCase):
         self.assertGreater(self.value("w")[0, 0], 0)
         with self.assertRaisesRegex(ValueError, r"raw: the pipe command 'exit 4' ended with exit code 4"):
             self.exe.train_from_dataset(dataset=self.dataset(files=[path], command="exit 4"))
+
+    def test_ctrl_c_ends_a_pass_that_waits(self):
+        names, _ = self.write(files=1)
+        script = os.path.join(self.dir, "waits.py")
+        with open(script, "w") as f:
+            f.write(textwrap.dedent(f"""
+                import sys
+                import paddle.fluid as fluid
+                x = fluid.layers.data(name="x", shape=[1], dtype="float32")
+                y = fluid.layers.reduce_sum(x)
+                d = fluid.DatasetFactory().create_dataset()
+                d.set_use_var([x]); d.set_thread(2); d.set_filelist({names!r})
+                d.set_pipe_command("echo ready >&2; sleep 1000")
+                fluid.Executor(fluid.CPUPlace()).train_from_dataset(dataset=d)
+            """))
+        p = subprocess.Popen([sys.executable, script], stderr=subprocess.PIPE, text=True)
+        try:
+            self.assertEqual(p.stderr.readline(), "ready\n")
+            p.send_signal(signal.SIGINT)
+            _, err = p.communicate(timeout=60)
+        finally:
+            p.kill()
+            p.wait()
+        self.assertIn("KeyboardInterrupt", err)
 
     def test_mistakes(self):
         names, _ = self.write()
@@ -199,7 +227,8 @@ class Slots(unittest.TestCase):
 
     def test_desc(self):
         text = self.dataset(command="./gen").desc()
-        for line in ('name: "MultiSlotDataFeed"', "batch_size: 8", '    name: "ids"\n    type: "uint64"\n    is_dense: false',
+        for line in ('name: "MultiSlotDataFeed"', "batch_size: 8",
+                     '    name: "ids"\n    type: "uint64"\n    is_dense: false',
                      '    name: "dense"\n    type: "float"\n    is_dense: true', 'pipe_command: "./gen"'):
             self.assertIn(line, text)
 

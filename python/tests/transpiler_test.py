@@ -191,6 +191,9 @@ class Roles(unittest.TestCase):
                            PADDLE_PORT="6170,6171",
                            PADDLE_TRAINING_ROLE="PSERVER", CURRENT_ENDPOINT="127.0.0.1:6171", PADDLE_TRAINERS_NUM="2")
         self.assertEqual((middle.get_pserver_endpoints()[1], middle.server_index()), ("127.0.0.1:6171", 1))
+        general = self.role(role_maker.GeneralRoleMaker, PADDLE_PSERVERS_IP_PORT_LIST=TWO, TRAINING_ROLE="PSERVER",
+                            PADDLE_TRAINER_ENDPOINTS="a:1,b:1,c:1", PADDLE_PSERVER_ID="1")
+        self.assertEqual((general.worker_num(), general.server_index()), (3, 1))
         with self.assertRaisesRegex(ValueError, "PADDLE_PSERVERS_IP_PORT_LIST"):
             self.role(role_maker.PaddleCloudRoleMaker)
         with self.assertRaisesRegex(ValueError, "not among the servers"):

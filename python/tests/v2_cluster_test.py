@@ -17,7 +17,8 @@ y = paddle.layer.data(name="y", type=paddle.data_type.dense_vector(1))
 hidden = paddle.layer.fc(x, size=4)
 cost = paddle.layer.square_error_cost(paddle.layer.fc(hidden, size=1, act=paddle.activation.Linear()), y)
 parameters = paddle.parameters.create(cost)
-update = paddle.optimizer.Momentum(momentum=0.9, learning_rate=0.002, regularization=paddle.optimizer.L2Regularization(0.1))
+update = paddle.optimizer.Momentum(momentum=0.9, learning_rate=0.002,
+regularization=paddle.optimizer.L2Regularization(0.1))
 trainer = paddle.trainer.SGD(cost, parameters, update, is_local=local)
 r = np.random.RandomState(7)
 xs = r.uniform(-1, 1, (80, 6)).astype("float32")
@@ -41,15 +42,18 @@ class Cluster(Job):
         self.start("alone", script, "0", "1", "local").wait()
         want = self.values("out0.tar")
         ports = [self.daemon(f"pserver{i}", "--num_gradient_servers=2") for i in range(2)]
-        env = {"PADDLE_INIT_PSERVERS": ",".join(f"127.0.0.1:{p}" for p in ports), "PADDLE_INIT_NUM_GRADIENT_SERVERS": "2"}
-        trainers = [self.start(f"trainer{i}", script, str(i), "2", "cluster", PADDLE_INIT_TRAINER_ID=str(i), **env) for i in range(2)]
+        env = {"PADDLE_INIT_PSERVERS": ",".join(f"127.0.0.1:{p}" for p in ports),
+               "PADDLE_INIT_NUM_GRADIENT_SERVERS": "2"}
+        trainers = [self.start(f"trainer{i}", script, str(i), "2", "cluster", PADDLE_INIT_TRAINER_ID=str(i), **env)
+                    for i in range(2)]
         for t in trainers:
             t.wait()
         for i in range(2):
             got = self.values(f"out{i}.tar")
             self.assertEqual(list(got), list(want))
             for name in want:
-                np.testing.assert_allclose(got[name], want[name], rtol=2e-4, atol=1e-5, err_msg=f"{name} of trainer {i}")
+                np.testing.assert_allclose(got[name], want[name], rtol=2e-4, atol=1e-5,
+                                           err_msg=f"{name} of trainer {i}")
 
 
 if __name__ == "__main__":

@@ -75,8 +75,9 @@ class V2(unittest.TestCase):
         own = paddle.attr.Param(name="own", initial_mean=2.0, initial_std=0.0, l2_rate=0)
         shared = paddle.attr.Param(name="decayed", initial_mean=2.0, initial_std=0.0)
         static = paddle.attr.Param(name="static", initial_max=1.0, initial_min=1.0, is_static=True)
-        cost = paddle.layer.sum_cost(paddle.layer.addto([
-            paddle.layer.fc(x, size=1, act=paddle.activation.Linear(), param_attr=a, bias_attr=False) for a in (own, shared, static)]))
+        parts = [paddle.layer.fc(x, size=1, act=paddle.activation.Linear(), param_attr=a, bias_attr=False)
+                 for a in (own, shared, static)]
+        cost = paddle.layer.sum_cost(paddle.layer.addto(parts))
         parameters = paddle.parameters.create(cost)
         optimizer = paddle.optimizer.Momentum(learning_rate=0.1, regularization=paddle.optimizer.L2Regularization(0.5),
                                               gradient_clipping_threshold=3.0)
@@ -121,14 +122,17 @@ class V2(unittest.TestCase):
         flags = paddle.layer.data(name="flags", type=paddle.data_type.sparse_binary_vector(4))
         emb = paddle.layer.embedding(words, size=2, param_attr=paddle.attr.Param(
             name="t", initializer=lambda name: np.arange(20).reshape(10, 2)))
-        pooled = [paddle.layer.pooling(emb, pooling_type=p) for p in (paddle.pooling.Max(), paddle.pooling.Sum(), paddle.pooling.Avg())]
+        pooled = [paddle.layer.pooling(emb, pooling_type=p) for p in (paddle.pooling.Max(), paddle.pooling.Sum(),
+                                                                      paddle.pooling.Avg())]
         outs = [*pooled, paddle.layer.first_seq(emb), paddle.layer.last_seq(emb),
-                paddle.layer.fc(flags, size=1, act=paddle.activation.Linear(), bias_attr=False, param_attr=paddle.attr.Param(
+                paddle.layer.fc(flags, size=1, act=paddle.activation.Linear(), bias_attr=False,
+                                param_attr=paddle.attr.Param(
                     name="f", initializer=lambda name: np.array([[1.0], [10], [100], [1000]])))]
         parameters = paddle.parameters.create(outs)
         got = paddle.infer(outs, parameters, [([1, 3, 2], [0, 2]), ([4], [1])])
         self.assertEqual([g.tolist() for g in got],
-                         [[[6, 7], [8, 9]], [[12, 15], [8, 9]], [[4, 5], [8, 9]], [[2, 3], [8, 9]], [[4, 5], [8, 9]], [[101], [10]]])
+                         [[[6, 7], [8, 9]], [[12, 15], [8, 9]], [[4, 5], [8, 9]], [[2, 3], [8, 9]], [[4, 5], [8, 9]],
+                          [[101], [10]]])
         with self.assertRaisesRegex(ValueError, "wants sequences"):
             paddle.layer.pooling(flags)
 
@@ -139,17 +143,20 @@ class V2(unittest.TestCase):
         norm = paddle.layer.batch_norm(pool)
         guess = paddle.layer.fc(norm, size=2, act=paddle.activation.Softmax())
         self.assertEqual((conv.shape, pool.shape, guess.size), ((4, 8, 8), (4, 4, 4), 2))
-        cost = paddle.layer.classification_cost(guess, paddle.layer.data(name="label", type=paddle.data_type.integer_value(2)))
+        cost = paddle.layer.classification_cost(guess, paddle.layer.data(name="label",
+                                                                         type=paddle.data_type.integer_value(2)))
         r = np.random.RandomState(1)
         data = [(r.normal(d, 1, 64).astype("float32"), d) for d in [0, 1] * 20]
         parameters = paddle.parameters.create(cost)
         trainer = paddle.trainer.SGD(cost, parameters, paddle.optimizer.Momentum(momentum=0.9, learning_rate=0.01))
         trainer.train(paddle.batch(lambda: iter(data), 20), num_passes=20)
-        self.assertLess(trainer.test(paddle.batch(lambda: iter(data), 40)).metrics["classification_error_evaluator"], 0.2)
+        self.assertLess(trainer.test(paddle.batch(lambda: iter(data), 40)).metrics["classification_error_evaluator"],
+                        0.2)
 
     def test_all_optimizers_step(self):
         o = paddle.optimizer
-        for update in (o.Momentum(momentum=0.9), o.Adam(), o.Adamax(), o.AdaGrad(), o.DecayedAdaGrad(), o.AdaDelta(), o.RMSProp()):
+        for update in (o.Momentum(momentum=0.9), o.Adam(), o.Adamax(), o.AdaGrad(), o.DecayedAdaGrad(), o.AdaDelta(),
+                       o.RMSProp()):
             _, cost = linear()
             parameters = paddle.parameters.create(cost)
             before = parameters[parameters.names()[0]]
@@ -199,7 +206,8 @@ class Tar(unittest.TestCase):
                                ([("w.protobuf", b"\xff"), ("w", b"")], "no description"),
                                ([("w.protobuf", config_of_w), ("w", head[:5])], "within its head"),
                                ([("w.protobuf", config_of_w), ("w", head + b"1234")], "ends after 4 of 8 bytes"),
-                               ([("w.protobuf", config_of_w), ("w", struct.pack("<IIQ", 0, 8, 2))], "2 elements of 8 bytes")):
+                               ([("w.protobuf", config_of_w), ("w", struct.pack("<IIQ", 0, 8, 2))],
+                                "2 elements of 8 bytes")):
             with self.assertRaisesRegex(ValueError, words):
                 paddle.parameters.Parameters.from_tar(tar(*members))
 

@@ -82,6 +82,14 @@ TEST_CASE("slot files: a stream of batches", "[data]") {
     CHECK_THAT(told("sed s/4/x/", a), Contains(a + ":3: ") && Contains("'x'"));
     CHECK_THAT(told("cat -", dir.path() + "/none"), Contains("none: No such file"));
   }
+  SECTION("a reader that waits for a slow command can be stopped") {
+    FileList list({a});
+    const SlotSpec spec = slots("sleep 1000");
+    SlotStream stream(spec, list);
+    *spec.stop = true;
+    Batch batch;
+    CHECK_THAT(message_of([&] { stream.next(batch); }), Contains("stopped while 'sleep 1000' ran"));
+  }
   SECTION("leaving early ends the command") {
     FileList list({a});
     SlotStream stream(slots("while :; do echo 1 1 1 1; done"), list);

@@ -41,7 +41,8 @@ if training_role == "PSERVER":
 elif training_role == "TRAINER":
     trainer_prog = t.get_trainer_program()
     feeder = fluid.DataFeeder(place=place, feed_list=[x, y])
-    reader = paddle.batch(paddle.reader.shuffle(paddle.dataset.uci_housing.train(), buf_size=500), batch_size=BATCH_SIZE)
+    reader = paddle.batch(paddle.reader.shuffle(paddle.dataset.uci_housing.train(), buf_size=500),
+                          batch_size=BATCH_SIZE)
     exe.run(fluid.default_startup_program())
     good = False
     for pass_id in range(PASSES):

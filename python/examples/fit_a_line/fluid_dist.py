@@ -1,9 +1,13 @@
-"""Prices of houses by linear regression, on two pservers and two trainers: the quick start.
+r"""Prices of houses by linear regression, on two pservers and two trainers: the quick start.
 
 Start four processes, on as many machines or on one:
 
-    PADDLE_TRAINING_ROLE=PSERVER PADDLE_CURRENT_ENDPOINT=ps0:7164 PADDLE_PSERVER_ENDPOINTS=ps0:7164,ps1:7164 TRAINERS=2 python fluid_dist.py
-    PADDLE_TRAINING_ROLE=PSERVER PADDLE_CURRENT_ENDPOINT=ps1:7164 PADDLE_PSERVER_ENDPOINTS=ps0:7164,ps1:7164 TRAINERS=2 python fluid_dist.py
+    PADDLE_TRAINING_ROLE=PSERVER PADDLE_CURRENT_ENDPOINT=ps0:7164 PADDLE_PSERVER_ENDPOINTS=ps0:7164,ps1:7164 TRAINERS=2
+    \
+        python fluid_dist.py
+    PADDLE_TRAINING_ROLE=PSERVER PADDLE_CURRENT_ENDPOINT=ps1:7164 PADDLE_PSERVER_ENDPOINTS=ps0:7164,ps1:7164 TRAINERS=2
+    \
+        python fluid_dist.py
     PADDLE_TRAINING_ROLE=TRAINER PADDLE_PSERVER_ENDPOINTS=ps0:7164,ps1:7164 TRAINERS=2 TRAINER_ID=0 python fluid_dist.py
     PADDLE_TRAINING_ROLE=TRAINER PADDLE_PSERVER_ENDPOINTS=ps0:7164,ps1:7164 TRAINERS=2 TRAINER_ID=1 python fluid_dist.py
 
@@ -27,18 +31,21 @@ fluid.optimizer.SGD(learning_rate=0.001).minimize(avg_cost)
 
 place = fluid.CPUPlace()
 exe = fluid.Executor(place)
-train_reader = paddle.batch(paddle.reader.shuffle(paddle.dataset.uci_housing.train(), buf_size=500), batch_size=BATCH_SIZE)
+train_reader = paddle.batch(paddle.reader.shuffle(paddle.dataset.uci_housing.train(), buf_size=500),
+                            batch_size=BATCH_SIZE)
 
 
 def train_loop(main_program):
     feeder = fluid.DataFeeder(place=place, feed_list=[x, y])
     exe.run(fluid.default_startup_program())
     for pass_id in range(PASSES):
-        for batch_id, data in enumerate(train_reader()):
+        losses = []
+        for data in train_reader():
             loss, = exe.run(main_program, feed=feeder.feed(data), fetch_list=[avg_cost])
-            if math.isnan(float(loss[0])):
+            losses.append(float(loss[0]))
+            if math.isnan(losses[-1]):
                 sys.exit("got NaN loss, training failed.")
-        print(f"pass {pass_id}, loss of the last batch {loss[0]:.4f}", flush=True)
+        print(f"pass {pass_id}, mean loss {sum(losses) / len(losses):.4f}", flush=True)
 
 
 role = os.getenv("PADDLE_TRAINING_ROLE", "")

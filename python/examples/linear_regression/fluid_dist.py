@@ -1,9 +1,13 @@
-"""Linear regression with two pservers and two trainers, each of which says goodbye with exe.close().
+r"""Linear regression with two pservers and two trainers, each of which says goodbye with exe.close().
 
-    PADDLE_TRAINING_ROLE=PSERVER PADDLE_CURRENT_IP=ps0 PADDLE_PSERVER_IPS=ps0,ps1 PADDLE_TRAINERS=2 PADDLE_PSERVER_PORT=6174 python fluid_dist.py
-    PADDLE_TRAINING_ROLE=PSERVER PADDLE_CURRENT_IP=ps1 PADDLE_PSERVER_IPS=ps0,ps1 PADDLE_TRAINERS=2 PADDLE_PSERVER_PORT=6174 python fluid_dist.py
-    PADDLE_TRAINING_ROLE=TRAINER PADDLE_PSERVER_IPS=ps0,ps1 PADDLE_TRAINERS=2 PADDLE_TRAINER_ID=0 PADDLE_PSERVER_PORT=6174 python fluid_dist.py
-    PADDLE_TRAINING_ROLE=TRAINER PADDLE_PSERVER_IPS=ps0,ps1 PADDLE_TRAINERS=2 PADDLE_TRAINER_ID=1 PADDLE_PSERVER_PORT=6174 python fluid_dist.py
+    PADDLE_TRAINING_ROLE=PSERVER PADDLE_CURRENT_IP=ps0 PADDLE_PSERVER_IPS=ps0,ps1 PADDLE_TRAINERS=2 \
+        PADDLE_PSERVER_PORT=6174 python fluid_dist.py
+    PADDLE_TRAINING_ROLE=PSERVER PADDLE_CURRENT_IP=ps1 PADDLE_PSERVER_IPS=ps0,ps1 PADDLE_TRAINERS=2 \
+        PADDLE_PSERVER_PORT=6174 python fluid_dist.py
+    PADDLE_TRAINING_ROLE=TRAINER PADDLE_PSERVER_IPS=ps0,ps1 PADDLE_TRAINERS=2 PADDLE_TRAINER_ID=0 \
+        PADDLE_PSERVER_PORT=6174 python fluid_dist.py
+    PADDLE_TRAINING_ROLE=TRAINER PADDLE_PSERVER_IPS=ps0,ps1 PADDLE_TRAINERS=2 PADDLE_TRAINER_ID=1 \
+        PADDLE_PSERVER_PORT=6174 python fluid_dist.py
 """
 import os
 
@@ -32,7 +36,8 @@ def serve(t, exe, endpoint):
 def train(t, exe, inputs, loss):
     program = t.get_trainer_program()
     feeder = fluid.DataFeeder(place=fluid.CPUPlace(), feed_list=inputs)
-    reader = paddle.batch(paddle.reader.shuffle(paddle.dataset.uci_housing.train(), buf_size=500), batch_size=BATCH_SIZE)
+    reader = paddle.batch(paddle.reader.shuffle(paddle.dataset.uci_housing.train(), buf_size=500),
+                          batch_size=BATCH_SIZE)
     exe.run(fluid.default_startup_program())
     for epoch in range(EPOCHS):
         for batch_id, data in enumerate(reader()):

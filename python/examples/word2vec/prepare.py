@@ -1,4 +1,4 @@
-"""Splits the text of `paddle.dataset.imikolov` for several trainers: SPLIT_COUNT files for training and as many for testing.
+"""Splits the text of `paddle.dataset.imikolov` for several trainers, into SPLIT_COUNT files for each part.
 
     python prepare.py        # writes word_dict.pickle, train.txt, train.txt-00000 …, test.txt, test.txt-00000 …
 

@@ -1,4 +1,4 @@
-"""Word vectors by guessing the fifth word from four, with the older API; alone or as one of several trainers.
+r"""Word vectors by guessing the fifth word from four, with the older API; alone or as one of several trainers.
 
     python prepare.py && python train.py                        # alone
 

@@ -4,7 +4,9 @@ import hashlib
 import os
 import pickle
 import sys
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Dict, Iterator, List
+
+import numpy as np
 
 from .. import _core
 
@@ -17,6 +19,7 @@ data_dir = os.environ.get("PADDLE_INIT_DATA_DIR", "")
 """Searched first; `paddle.v2.init(data_dir=…)` sets it."""
 
 _told: set = set()
+_idle: Dict[Any, list] = {}  # readers of sets that are in memory, by where they came from
 
 
 def places() -> "_core.DataPlaces":
@@ -31,12 +34,21 @@ def tell(sentence: str) -> None:
         print(sentence, file=sys.stderr)
 
 
-def read_known(set_name: str, first_file: str, test: bool) -> "_core.DataReader":
-    """A pass over a known set; says where its records are generated."""
-    reader = _core.DataReader(set_name, places(), test=test)
+def read_known(set_name: str, first_file: str, test: bool) -> Iterator[List[np.ndarray]]:
+    """A pass over a known set, as arrays of batches; says where its records are generated.
+
+    A set that was read stays in memory for the next pass: every pass takes a reader that no other one uses.
+    """
+    key = (set_name, test, data_dir, os.environ.get("PADDLE_DATA_HOME"), os.path.expanduser("~"))
+    idle = _idle.setdefault(key, [])
+    reader = idle.pop() if idle else _core.DataReader(set_name, places(), test=test)
     if _core.find_dataset(set_name, first_file, places()) is None:
         tell(f"paddle.dataset.{reader.source()}")
-    return reader
+    try:
+        reader.start_pass(0)
+        yield from reader
+    finally:
+        idle.append(reader)
 
 
 def md5file(fname: str) -> str:
@@ -59,11 +71,11 @@ def download(url: str, module_name: str, md5sum: str, save_name: str | None = No
         if path and os.path.isfile(path):
             break
     else:
-        raise FileNotFoundError(f"{name} is not on this machine, and this program never downloads: fetch {url} and put it at "
-                                f"{os.path.join(DATA_HOME, module_name, name)}")
+        raise FileNotFoundError(f"{name} is not on this machine, and this program never downloads: fetch {url} and put "
+                                f"it at {os.path.join(DATA_HOME, module_name, name)}")
     if md5sum and md5file(path) != md5sum:
-        raise ValueError(f"{path} has the MD5 sum {md5file(path)}, expected {md5sum}: it is incomplete or another file; "
-                         f"fetch {url} again")
+        raise ValueError(f"{path} has the MD5 sum {md5file(path)}, expected {md5sum}: it is incomplete or another "
+                         f"file; fetch {url} again")
     return path
 
 

@@ -1,4 +1,4 @@
-"""Text for language models: the Penn Treebank (`ptb.train.txt`, `ptb.valid.txt`), or another text where that is not there."""
+"""Text for language models: the Penn Treebank (`ptb.train.txt`, `ptb.valid.txt`), or else another text."""
 import enum
 from typing import Callable, Dict, Iterator, Tuple
 

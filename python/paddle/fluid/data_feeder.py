@@ -4,6 +4,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence
 
 import numpy as np
 
+from .. import _core
 from . import core
 from .framework import Program, Variable, default_main_program
 
@@ -22,10 +23,18 @@ class _Field:
         self.dtype = _numpy_dtype(var)
         self.shape = tuple(var.shape)
         self.lod_level = var.lod_level
+        # Samples of a known shape, with only the batch unknown, are put together by the core.
+        plain = self.lod_level == 0 and len(self.shape) > 1 and self.shape[0] < 0 and min(self.shape[1:]) > 0
+        self.sample_shape = self.shape[1:] if plain else None
+        self.dtype_name = self.dtype.name
 
     def tensor(self, values: Sequence[Any]) -> "core.LoDTensor":
         if self.lod_level > 0:
             return self._sequences(values)
+        if self.sample_shape is not None:
+            tensor = _core.stack_samples(values, self.dtype_name, self.sample_shape)
+            if tensor is not None:
+                return tensor
         try:
             array = np.asarray(values, dtype=self.dtype)
         except (TypeError, ValueError) as error:
@@ -126,7 +135,7 @@ class DataFeeder:
                     yield list(self.feed_parallel(group, places))
                     group = []
             if group and not drop_last:
-                raise ValueError(f"the last {len(group)} batches do not fill {places} places; set drop_last=True or give "
-                                 "a number of batches that does")
+                raise ValueError(f"the last {len(group)} batches do not fill {places} places; set drop_last=True or "
+                                 f"give a number of batches that does")
 
         return dictionaries

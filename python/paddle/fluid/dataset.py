@@ -66,8 +66,8 @@ class DatasetBase:
         """Adds slots: variables in the order of the line. float32 and int64, dense or with lod_level 1."""
         for var in var_list:
             if core.dtype_name(var.dtype) not in ("float32", "int64"):
-                raise ValueError(f"Currently, fluid.dataset only supports dtype=float32 and dtype=int64; '{var.name}' is "
-                                 f"{core.dtype_name(var.dtype)}")
+                raise ValueError(f"Currently, fluid.dataset only supports dtype=float32 and dtype=int64; '{var.name}' "
+                                 f"is {core.dtype_name(var.dtype)}")
             self.use_var.append(var)
 
     def set_hdfs_config(self, fs_name: str, fs_ugi: str) -> None:
@@ -109,10 +109,12 @@ class QueueDataset(DatasetBase):
     _feed_name = "MultiSlotDataFeed"
 
     def local_shuffle(self) -> None:
-        raise NotImplementedError("QueueDataset does not support local shuffle, please use InMemoryDataset for local_shuffle")
+        raise NotImplementedError("QueueDataset does not support local shuffle, please use InMemoryDataset for "
+                                  "local_shuffle")
 
     def global_shuffle(self, fleet=None) -> None:
-        raise NotImplementedError("QueueDataset does not support global shuffle, please use InMemoryDataset for global_shuffle")
+        raise NotImplementedError("QueueDataset does not support global shuffle, please use InMemoryDataset for "
+                                  "global_shuffle")
 
     def _source(self):
         return _core.SlotFiles(self._spec(), self._files())

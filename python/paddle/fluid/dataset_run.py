@@ -28,8 +28,9 @@ def _printer(names: Sequence[str], infos: Sequence[str]) -> Callable[[List[Any]]
     return show
 
 
-def run_from_dataset(executor, program: Optional[Program], dataset: Optional[DatasetBase], scope, thread: int, debug: bool,
-                     fetch_list: Optional[Sequence[Any]], fetch_info: Optional[Sequence[str]], print_period: int) -> None:
+def run_from_dataset(executor, program: Optional[Program], dataset: Optional[DatasetBase], scope, thread: int,
+                     debug: bool, fetch_list: Optional[Sequence[Any]], fetch_info: Optional[Sequence[str]],
+                     print_period: int) -> None:
     """Runs a program on every batch of one pass over a data set."""
     if dataset is None:
         raise RuntimeError("dataset is need and should be initialized")
@@ -67,7 +68,8 @@ def _serial(executor, program, scope, source, threads, feeds, names, print_perio
             with lock:
                 if failures:
                     return
-                values = executor.run(program, feed=dict(zip(feeds, batch)), fetch_list=names, scope=scope, return_numpy=False)
+                values = executor.run(program, feed=dict(zip(feeds, batch)), fetch_list=names, scope=scope,
+                                      return_numpy=False)
                 count += 1
                 if names and count % print_period == 0:
                     show(values)

@@ -19,7 +19,7 @@ class Channel:
         self._error: BaseException | None = None
 
     def start(self, target, *args) -> None:
-        """Runs target(*args) in a thread of its own. When all have ended, iteration ends; an exception goes to the user."""
+        """Runs target(*args) in a thread. When all have ended, iteration ends; an exception goes to the user."""
         with self._change:
             self._makers += 1
         threading.Thread(target=self._make, args=(target, args), daemon=True).start()

@@ -28,7 +28,8 @@ class PipeReader:
                 yield decode.decode(unzip.decompress(data) if unzip else data)
         yield decode.decode(unzip.flush() if unzip else b"", final=True)
         if code := self.process.wait():
-            raise RuntimeError(f"the command {self.command!r} ended with exit code {code}; what it printed is incomplete")
+            raise RuntimeError(f"the command {self.command!r} ended with exit code {code}; what it printed is "
+                               f"incomplete")
 
     def get_line(self, cut_lines: bool = True, line_break: str = "\n") -> Iterator[str]:
         """Lines without their ends; with cut_lines False pieces of text as they arrive."""

@@ -1,7 +1,7 @@
 """Activations of layers. `name` is that of Fluid's op, "" for none."""
 
-__all__ = ["Abs", "Base", "Exp", "Identity", "Linear", "Log", "Reciprocal", "Relu", "Sigmoid", "SoftRelu", "Softmax", "Sqrt",
-           "Square", "Tanh"]
+__all__ = ["Abs", "Base", "Exp", "Identity", "Linear", "Log", "Reciprocal", "Relu", "Sigmoid", "SoftRelu", "Softmax",
+           "Sqrt", "Square", "Tanh"]
 
 
 class Base:

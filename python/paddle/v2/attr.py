@@ -25,7 +25,8 @@ class ParameterAttribute:
                  initial_mean: Optional[float] = None, initial_max: Optional[float] = None,
                  initial_min: Optional[float] = None, l1_rate: Optional[float] = None, l2_rate: Optional[float] = None,
                  learning_rate: Optional[float] = None, momentum: Optional[float] = None,
-                 gradient_clipping_threshold: Optional[float] = None, sparse_update: bool = False, initializer: Any = None):
+                 gradient_clipping_threshold: Optional[float] = None, sparse_update: bool = False,
+                 initializer: Any = None):
         if momentum is not None:
             raise ValueError("a momentum of its own for one parameter is not supported; give it to the optimizer")
         if (initial_max is None) != (initial_min is None):
@@ -56,7 +57,9 @@ class ParameterAttribute:
         else:
             deviation = std if self.initial_std is None else self.initial_std
             mean = self.initial_mean or 0.0
-            start = initializer.Normal(float(mean), float(deviation)) if deviation else initializer.Constant(float(mean))
+            start = initializer.Constant(float(mean))
+            if deviation:
+                start = initializer.Normal(float(mean), float(deviation))
         threshold = self.gradient_clipping_threshold or defaults.clipping
         return ParamAttr(name=self.name or default_name, initializer=start, learning_rate=float(self.learning_rate),
                          regularizer=self._decay(defaults), trainable=not self.is_static,

@@ -13,7 +13,7 @@ def _word(value: Any) -> str:
 
 
 def init(**kwargs: Any) -> None:
-    """Sets options: `use_gpu`, `trainer_count`, `port`, `ports_num`, `num_gradient_servers`, `trainer_id`, `pservers`, …
+    """Sets options: `use_gpu`, `trainer_count`, `pservers`, `port`, `num_gradient_servers`, `trainer_id` and others.
 
     All flags of `paddle train` (see `paddle train --help`) are names here. Variables PADDLE_INIT_<NAME> of the
     environment give values too; an argument wins over them. An unknown name or a bad value is a ConfigError.

@@ -1,8 +1,8 @@
 """What a data layer gets."""
 from dataclasses import dataclass
 
-__all__ = ["InputType", "dense_array", "dense_vector", "dense_vector_sequence", "integer_value", "integer_value_sequence",
-           "sparse_binary_vector", "sparse_float_vector"]
+__all__ = ["InputType", "dense_array", "dense_vector", "dense_vector_sequence", "integer_value",
+           "integer_value_sequence", "sparse_binary_vector", "sparse_float_vector"]
 
 
 @dataclass(frozen=True)

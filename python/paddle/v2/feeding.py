@@ -18,9 +18,9 @@ class Feeder:
         places = feeding if isinstance(feeding, dict) else {n: i for i, n in enumerate(feeding or names)}
         missing = [n for n in names if n not in places]
         if missing:
-            raise ValueError(f"feeding names no place for the data layers {', '.join(missing)}; it has {', '.join(places)}")
-        self._layers = topology.data_layers
-        self._places = [places[n] for n in names]
+            raise ValueError(f"feeding names no place for the data layers {', '.join(missing)}; it has "
+                             f"{', '.join(places)}")
+        self._fields = [(layer, places[layer.name]) for layer in topology.data_layers]
         self._feeder = fluid.DataFeeder(feed_list=[topology.vars[n] for n in names], program=topology.main)
 
     def feed(self, batch: Sequence[Any]) -> Dict[str, Any]:
@@ -28,7 +28,7 @@ class Feeder:
         for sample in batch:
             if not isinstance(sample, (list, tuple)):
                 sample = (sample,)
-            rows.append(tuple(_dense(layer.data_type, sample[place]) for layer, place in zip(self._layers, self._places)))
+            rows.append(tuple(_dense(layer.data_type, sample[place]) for layer, place in self._fields))
         return self._feeder.feed(rows)
 
 

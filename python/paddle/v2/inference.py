@@ -35,7 +35,7 @@ class Inference:
         yield [np.array(r) for r in results]
 
     def infer(self, input: Sequence[Any], field: Union[str, Sequence[str]] = "value", feeding: Feeding = None):
-        """An array for one output layer, a list of them for several. field: "value", or "id" for the largest's place."""
+        """An array for one output layer, a list for several. field: "value", or "id" for the largest's place."""
         fields = [field] if isinstance(field, str) else list(field)
         for f in fields:
             if f not in ("value", "id"):

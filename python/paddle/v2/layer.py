@@ -51,23 +51,24 @@ def _with(layer: LayerOutput, attrs: Sequence[ParameterAttribute]) -> LayerOutpu
 
 
 def data(name: str, type: InputType, height: Optional[int] = None, width: Optional[int] = None) -> LayerOutput:
-    """What is fed. type: one of `paddle.data_type`. height, width: of images, whose channels are dim / height / width."""
+    """What is fed. type: one of `paddle.data_type`. height, width: of images; channels are dim / height / width."""
     shape = (type.dim // (height * width), height, width) if height and width else None
 
     def build(topology):
         integer = type.kind == "integer"
-        return fluid.layers.data(name=name, shape=[1] if integer else [type.dim], dtype="int64" if integer else "float32",
-                                 lod_level=1 if type.sequence else 0)
+        shape_of_one, dtype = ([1], "int64") if integer else ([type.dim], "float32")
+        return fluid.layers.data(name=name, shape=shape_of_one, dtype=dtype, lod_level=1 if type.sequence else 0)
 
     return LayerOutput(name, [], type.dim, build, sequence=type.sequence, data_type=type, shape=shape)
 
 
-def fc(input: Inputs, size: int, act: Optional[activation.Base] = None, name: Optional[str] = None, param_attr: Any = None,
-       bias_attr: Any = None, layer_attr: Optional[ExtraLayerAttribute] = None) -> LayerOutput:
+def fc(input: Inputs, size: int, act: Optional[activation.Base] = None, name: Optional[str] = None,
+       param_attr: Any = None, bias_attr: Any = None, layer_attr: Optional[ExtraLayerAttribute] = None) -> LayerOutput:
     """act(the sum of input · w + b), `size` values. Unless given, act is Tanh. bias_attr=False leaves the bias out."""
     inputs = _list(input)
     name = layer_name(name, "fc_layer")
-    attrs = [ParameterAttribute.of(a) for a in (param_attr if isinstance(param_attr, (list, tuple)) else [param_attr] * len(inputs))]
+    given = param_attr if isinstance(param_attr, (list, tuple)) else [param_attr] * len(inputs)
+    attrs = [ParameterAttribute.of(a) for a in given]
     if len(attrs) != len(inputs):
         raise ValueError(f"fc {name}: {len(attrs)} attributes for {len(inputs)} inputs")
 
@@ -109,7 +110,8 @@ def concat(input: Sequence[LayerOutput], act: Optional[activation.Base] = None, 
         kind = _act(act)
         return _dropped(topology, getattr(fluid.layers, kind)(out) if kind else out, layer_attr)
 
-    return LayerOutput(layer_name(name, "concat"), inputs, sum(i.size for i in inputs), build, sequence=inputs[0].sequence)
+    return LayerOutput(layer_name(name, "concat"), inputs, sum(i.size for i in inputs), build,
+                       sequence=inputs[0].sequence)
 
 
 def addto(input: Inputs, act: Optional[activation.Base] = None, name: Optional[str] = None, bias_attr: Any = False,
@@ -124,7 +126,8 @@ def addto(input: Inputs, act: Optional[activation.Base] = None, name: Optional[s
         kind = _act(act)
         return _dropped(topology, getattr(fluid.layers, kind)(out) if kind else out, layer_attr)
 
-    return LayerOutput(layer_name(name, "addto"), inputs, inputs[0].size, build, sequence=inputs[0].sequence, shape=inputs[0].shape)
+    return LayerOutput(layer_name(name, "addto"), inputs, inputs[0].size, build, sequence=inputs[0].sequence,
+                       shape=inputs[0].shape)
 
 
 def dropout(input: LayerOutput, dropout_rate: float, name: Optional[str] = None) -> LayerOutput:
@@ -134,7 +137,8 @@ def dropout(input: LayerOutput, dropout_rate: float, name: Optional[str] = None)
                        lambda topology, x: _dropped(topology, x, extra), sequence=input.sequence, shape=input.shape)
 
 
-def pooling(input: LayerOutput, pooling_type: Optional[_pooling.Base] = None, name: Optional[str] = None) -> LayerOutput:
+def pooling(input: LayerOutput, pooling_type: Optional[_pooling.Base] = None,
+            name: Optional[str] = None) -> LayerOutput:
     """One vector for each sequence. By default its largest values."""
     kind = (pooling_type or _pooling.Max()).sequence
     _sequence(input, "pooling")
@@ -179,8 +183,8 @@ def _window(length: int, size: int, stride: int, padding: int) -> int:
 
 
 def img_conv(input: LayerOutput, filter_size: int, num_filters: int, name: Optional[str] = None,
-             num_channels: Optional[int] = None, act: Optional[activation.Base] = None, groups: int = 1, stride: int = 1,
-             padding: int = 0, bias_attr: Any = None, param_attr: Any = None,
+             num_channels: Optional[int] = None, act: Optional[activation.Base] = None, groups: int = 1,
+             stride: int = 1, padding: int = 0, bias_attr: Any = None, param_attr: Any = None,
              layer_attr: Optional[ExtraLayerAttribute] = None) -> LayerOutput:
     """A convolution. Unless given, act is Relu."""
     shape = _image_shape(input, num_channels)
@@ -189,8 +193,8 @@ def img_conv(input: LayerOutput, filter_size: int, num_filters: int, name: Optio
 
     def build(topology, x):
         std = (2.0 / (filter_size**2 * shape[0])) ** 0.5
-        out = fluid.layers.conv2d(_image(topology, input, x), num_filters=num_filters, filter_size=filter_size, stride=stride,
-                                  padding=padding, groups=groups, act=_act(act, activation.Relu),
+        out = fluid.layers.conv2d(_image(topology, input, x), num_filters=num_filters, filter_size=filter_size,
+                                  stride=stride, padding=padding, groups=groups, act=_act(act, activation.Relu),
                                   param_attr=attr.fluid(f"_{name}.w0", std, topology.defaults),
                                   bias_attr=_bias(bias_attr, name, topology))
         return _dropped(topology, out, layer_attr)
@@ -204,7 +208,8 @@ def _image_shape(input: LayerOutput, num_channels: Optional[int]):
         channels = num_channels or 1
         side = round((input.size / channels) ** 0.5)
         if side * side * channels != input.size:
-            raise ValueError(f"{input} is no square image of {channels} channels; give height and width to its data layer")
+            raise ValueError(f"{input} is no square image of {channels} channels; give height and width to its data "
+                             f"layer")
         input.shape = (channels, side, side)
     return input.shape
 
@@ -263,8 +268,9 @@ def _cost(kind: str, name: Optional[str], parents, compute, coeff: float, metric
     return LayerOutput(layer_name(name, kind), parents, 1, build, metrics=metrics, is_cost=True)
 
 
-def classification_cost(input: LayerOutput, label: LayerOutput, name: Optional[str] = None, coeff: float = 1.0) -> LayerOutput:
-    """The cross entropy of probabilities (an fc layer with Softmax) and classes; events tell the share of errors too."""
+def classification_cost(input: LayerOutput, label: LayerOutput, name: Optional[str] = None,
+                        coeff: float = 1.0) -> LayerOutput:
+    """The cross entropy of probabilities (an fc layer with Softmax) and classes; events tell the errors' share."""
     def error(x, y):
         return fluid.layers.scale(fluid.layers.accuracy(input=x, label=y), scale=-1.0, bias=1.0)
 
@@ -272,12 +278,15 @@ def classification_cost(input: LayerOutput, label: LayerOutput, name: Optional[s
                  {"classification_error_evaluator": error})
 
 
-def cross_entropy_cost(input: LayerOutput, label: LayerOutput, name: Optional[str] = None, coeff: float = 1.0) -> LayerOutput:
+def cross_entropy_cost(input: LayerOutput, label: LayerOutput, name: Optional[str] = None,
+                       coeff: float = 1.0) -> LayerOutput:
     """The cross entropy of probabilities and classes."""
-    return _cost("cross_entropy", name, [input, label], lambda x, y: fluid.layers.cross_entropy(input=x, label=y), coeff)
+    return _cost("cross_entropy", name, [input, label], lambda x, y: fluid.layers.cross_entropy(input=x, label=y),
+                 coeff)
 
 
-def square_error_cost(input: LayerOutput, label: LayerOutput, name: Optional[str] = None, coeff: float = 1.0) -> LayerOutput:
+def square_error_cost(input: LayerOutput, label: LayerOutput, name: Optional[str] = None,
+                      coeff: float = 1.0) -> LayerOutput:
     """The squared difference."""
     return _cost("square_error_cost", name, [input, label],
                  lambda x, y: fluid.layers.square_error_cost(input=x, label=y), coeff)

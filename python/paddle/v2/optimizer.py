@@ -3,7 +3,8 @@ from typing import Optional
 
 from .. import fluid
 
-__all__ = ["AdaDelta", "AdaGrad", "Adam", "Adamax", "DecayedAdaGrad", "L2Regularization", "Momentum", "Optimizer", "RMSProp"]
+__all__ = ["AdaDelta", "AdaGrad", "Adam", "Adamax", "DecayedAdaGrad", "L2Regularization", "Momentum", "Optimizer",
+           "RMSProp"]
 
 
 class L2Regularization:
@@ -23,7 +24,8 @@ class Optimizer:
     """
 
     def __init__(self, learning_rate: float = 1e-3, regularization: Optional[L2Regularization] = None,
-                 gradient_clipping_threshold: Optional[float] = None, is_async: bool = False, batch_size: Optional[int] = None,
+                 gradient_clipping_threshold: Optional[float] = None, is_async: bool = False,
+                 batch_size: Optional[int] = None,
                  learning_rate_schedule: str = "constant", learning_rate_decay_a: float = 0.0,
                  learning_rate_decay_b: float = 0.0, model_average=None):
         if learning_rate_schedule not in ("constant", None) or learning_rate_decay_a or learning_rate_decay_b:
@@ -69,7 +71,8 @@ class Adam(Optimizer):
         self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
 
     def fluid(self):
-        return fluid.optimizer.Adam(learning_rate=self.learning_rate, beta1=self.beta1, beta2=self.beta2, epsilon=self.epsilon)
+        return fluid.optimizer.Adam(learning_rate=self.learning_rate, beta1=self.beta1, beta2=self.beta2,
+                                    epsilon=self.epsilon)
 
 
 class Adamax(Optimizer):

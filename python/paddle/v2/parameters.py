@@ -125,8 +125,8 @@ class Parameters:
         kind, size, count = _HEAD.unpack(head)
         shape = self.get_shape(name)
         if kind != 0 or size != 4 or count != int(np.prod(shape)):
-            raise ValueError(f"the file of the parameter {name} has {count} elements of {size} bytes in format {kind}; expected "
-                             f"{int(np.prod(shape))} of 4 bytes in format 0")
+            raise ValueError(f"the file of the parameter {name} has {count} elements of {size} bytes in format {kind}; "
+                             f"expected {int(np.prod(shape))} of 4 bytes in format 0")
         data = f.read(4 * count)
         if len(data) < 4 * count:
             raise ValueError(f"the file of the parameter {name} ends after {len(data)} of {4 * count} bytes")

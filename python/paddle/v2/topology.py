@@ -37,7 +37,7 @@ class LayerOutput:
 class Topology:
     """The program that computes some layers, and what belongs to it.
 
-    main, startup: the programs. vars: layer name -> variable. data_layers: those that are fed, in the order of the graph.
+    main, startup: the programs. vars: layer name -> variable. data_layers: what is fed, in the order of the graph.
     """
 
     def __init__(self, outputs: Sequence[LayerOutput], is_test: bool = False, defaults: Optional[Defaults] = None):

@@ -25,8 +25,8 @@ class SGD:
         num_gradient_servers, trainer_id); gradients are then sums over the trainers as well.
     """
 
-    def __init__(self, cost, parameters: Parameters, update_equation: Optimizer, extra_layers=None, is_local: bool = True,
-                 pserver_spec: Optional[str] = None, use_etcd: bool = True):
+    def __init__(self, cost, parameters: Parameters, update_equation: Optimizer, extra_layers=None,
+                 is_local: bool = True, pserver_spec: Optional[str] = None, use_etcd: bool = True):
         if not isinstance(parameters, Parameters):
             raise TypeError("parameters should be parameters")
         if not isinstance(update_equation, Optimizer):
@@ -74,7 +74,8 @@ class SGD:
         how = fluid.DistributeTranspilerConfig()
         how.runtime_split_send_recv = not sync  # async: nobody waits
         t = fluid.DistributeTranspiler(config=how)
-        t.transpile(trainer_id=self._cluster["trainer_id"], program=self._program, pservers=",".join(self._cluster["pservers"]),
+        t.transpile(trainer_id=self._cluster["trainer_id"], program=self._program,
+                    pservers=",".join(self._cluster["pservers"]),
                     trainers=self._cluster["trainers"], sync_mode=sync, startup_program=startup)
         self._program = t.get_trainer_program()
 
@@ -90,8 +91,8 @@ class SGD:
                 raise ValueError(f"the parameter {p.name} is not among those given; make them with "
                                  "paddle.parameters.create of the same cost")
             if self.parameters.get_shape(p.name) != tuple(p.shape):
-                raise ValueError(f"the parameter {p.name} has the shape {self.parameters.get_shape(p.name)}, the layers want "
-                                 f"{tuple(p.shape)}")
+                raise ValueError(f"the parameter {p.name} has the shape {self.parameters.get_shape(p.name)}, the "
+                                 f"layers want {tuple(p.shape)}")
 
     def _run(self, program, feed: Dict[str, Any], total, metrics: Dict[str, Any]) -> List[float]:
         values = self._executor.run(program, feed=feed, fetch_list=[total, *metrics.values()], scope=self._scope)

@@ -163,8 +163,8 @@ class PaddleCloudRoleMaker(RoleMakerBase):
             raise ValueError("the environment variable TRAINING_ROLE must be TRAINER or PSERVER, not %r" % role)
         self._role = Role.WORKER if role == "TRAINER" else Role.SERVER
         self._server_endpoints = self._endpoints()
-        self._worker_num = _whole(self._counts, "1")
         self._worker_endpoints = [e for e in (_first(("PADDLE_TRAINER_ENDPOINTS",), "") or "").split(",") if e]
+        self._worker_num = _whole(self._counts, str(max(1, len(self._worker_endpoints))))
         self._current_id = _whole(self._ids, "0") if self.is_worker() else self._own_place()
         self._check()
 
@@ -201,11 +201,6 @@ class GeneralRoleMaker(PaddleCloudRoleMaker):
     def __init__(self, **kwargs):
         super().__init__()
         self._options = kwargs
-
-    def generate_role(self) -> None:
-        if not os.environ.get("PADDLE_TRAINERS_NUM") and os.environ.get("PADDLE_TRAINER_ENDPOINTS"):
-            os.environ["PADDLE_TRAINERS_NUM"] = str(len(os.environ["PADDLE_TRAINER_ENDPOINTS"].split(",")))
-        super().generate_role()
 
 
 class MPISymetricRoleMaker(RoleMakerBase):
