@@ -180,6 +180,15 @@ void Session::restore_local_state() {
     std::memcpy(scope_.tensor(name).raw(), copy.raw(), copy.bytes());
 }
 
+Names Session::statistics() const {
+  Names out;
+  for (const auto& op : train_program().global().ops())
+    if (op->type == "batch_norm")
+      for (const char* slot : {"MeanOut", "VarianceOut"})
+        out.insert(out.end(), op->out[slot].begin(), op->out[slot].end());
+  return out;
+}
+
 void Session::clear_evaluators() {
   for (const Evaluator& e : model_.evaluators)
     for (const std::string& name : e.states) scope_.tensor(name).zero();
