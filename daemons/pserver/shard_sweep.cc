@@ -11,7 +11,6 @@ namespace {
 constexpr double greeting_seconds = 10, frame_seconds = 30, reading_seconds = 60;
 constexpr double slowest = 1024;  // bytes per second that a message must come with
 
-
 }  // namespace
 
 asio::awaitable<void> Shard::sweep_every_second() {

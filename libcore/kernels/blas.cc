@@ -11,6 +11,7 @@
 #include "kernels/cpu.h"
 #include "kernels/gemm_packed.h"
 #include "kernels/gemm_small.h"
+#include "kernels/simd.h"
 
 namespace paddle {
 namespace {
@@ -95,7 +96,16 @@ Product<T> column_part(const Product<T>& p, int64_t begin, int64_t end) {
   part.n = end - begin;
   part.b += p.trans_b ? begin * p.ldb : begin;
   part.c += begin;
+  if (p.finish.bias != nullptr) part.finish.bias += begin;
   return part;
+}
+
+template <class T>
+PS_CLONES void add_rows(const T* row, int64_t begin, int64_t end, int64_t n, T* c, int64_t ldc) {
+  for (int64_t i = begin; i < end; ++i) {
+    PS_IVDEP
+    for (int64_t j = 0; j < n; ++j) c[i * ldc + j] += row[j];
+  }
 }
 
 // Parts are whole tiles of this size, and no smaller than what pays for waking a thread.
@@ -115,15 +125,31 @@ void split(Blas blas, ThreadPool& pool, const Product<T>& p) {
   });
 }
 
+// For what does not finish a product by itself.
+template <class T>
+void finish(ThreadPool& pool, const Product<T>& p) {
+  if (p.finish.bias == nullptr) return;
+  pool.parallel_for(p.m, 1 + 16384 / (p.n + 1), [&](int64_t begin, int64_t end) {
+    add_rows(p.finish.bias, begin, end, p.n, p.c, p.ldc);
+    if (p.finish.map != nullptr) p.finish.map(p.c + begin * p.ldc, p.ldc, end - begin, p.n);
+  });
+}
+
 template <class T>
 void any_gemm(ThreadPool& pool, const Product<T>& p) {
   if (p.m <= 0 || p.n <= 0) return;
-  if (p.k <= 0 || p.alpha == 0) return scale_result(p);
-  if (is_vector_product(p)) return gemm_vector(pool, p);
   const int64_t work = p.m * p.n * p.k;
-  if (work <= 64) return gemm_plain(p);
-  if (work <= 4096) return gemm_packed(p);  // a library's door is wider, but farther away
-  split(default_blas(), pool, p);
+  if (p.k <= 0 || p.alpha == 0)
+    scale_result(p);
+  else if (is_vector_product(p))
+    gemm_vector(pool, p);
+  else if (work <= 64)
+    gemm_plain(p);
+  else if (work <= 4096)
+    return gemm_packed(p);  // a library's door is wider, but farther away
+  else
+    return gemm_with(default_blas(), pool, p);
+  finish(pool, p);
 }
 
 }  // namespace
@@ -133,8 +159,14 @@ Blas default_blas() {
   return blas;
 }
 
-void gemm_with(Blas blas, ThreadPool& pool, const Product<float>& p) { split(blas, pool, p); }
-void gemm_with(Blas blas, ThreadPool& pool, const Product<double>& p) { split(blas, pool, p); }
+void gemm_with(Blas blas, ThreadPool& pool, const Product<float>& p) {
+  split(blas, pool, p);
+  if (blas != Blas::own) finish(pool, p);
+}
+void gemm_with(Blas blas, ThreadPool& pool, const Product<double>& p) {
+  split(blas, pool, p);
+  if (blas != Blas::own) finish(pool, p);
+}
 
 void gemm(ThreadPool& pool, bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k,
           float alpha, const float* a, int64_t lda, const float* b, int64_t ldb, float beta,
@@ -146,6 +178,16 @@ void gemm(ThreadPool& pool, bool trans_a, bool trans_b, int64_t m, int64_t n, in
           double alpha, const double* a, int64_t lda, const double* b, int64_t ldb, double beta,
           double* c, int64_t ldc) {
   any_gemm(pool, Product<double>{trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc});
+}
+
+void gemm_bias(ThreadPool& pool, int64_t m, int64_t n, int64_t k, const float* a, const float* b,
+               const float* bias, MapPart<float> map, float* c) {
+  any_gemm(pool, Product<float>{false, false, m, n, k, 1, a, k, b, n, 0, c, n, {bias, map}});
+}
+
+void gemm_bias(ThreadPool& pool, int64_t m, int64_t n, int64_t k, const double* a, const double* b,
+               const double* bias, MapPart<double> map, double* c) {
+  any_gemm(pool, Product<double>{false, false, m, n, k, 1, a, k, b, n, 0, c, n, {bias, map}});
 }
 
 std::string gemm_kernel() {

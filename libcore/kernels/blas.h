@@ -21,6 +21,16 @@ void gemm(ThreadPool& pool, bool trans_a, bool trans_b, int64_t m, int64_t n, in
           double alpha, const double* a, int64_t lda, const double* b, int64_t ldb, double beta,
           double* c, int64_t ldc);
 
+// c = map(a * b + bias) for a [m, k] and b [k, n], row-major without gaps; bias [n] is added to
+// every row. `map(c, ldc, rows, columns)` is called for parts that make up c, from several threads,
+// or is null.
+template <class T>
+using MapPart = void (*)(T* c, int64_t ldc, int64_t rows, int64_t columns);
+void gemm_bias(ThreadPool& pool, int64_t m, int64_t n, int64_t k, const float* a, const float* b,
+               const float* bias, MapPart<float> map, float* c);
+void gemm_bias(ThreadPool& pool, int64_t m, int64_t n, int64_t k, const double* a, const double* b,
+               const double* bias, MapPart<double> map, double* c);
+
 // What computes large products in single precision, e.g. "own avx2", "oneDNN avx512_core",
 // "OpenBLAS SkylakeX".
 std::string gemm_kernel();

@@ -55,9 +55,12 @@ inline void transpose8(const float* from, int64_t stride, float* to, int64_t wid
 void pack_transposed(const float* from, int64_t stride, int64_t k, int64_t columns, int64_t width,
                      float* to) {
   const int64_t even_k = k / 8 * 8, even_columns = columns / 8 * 8;
-  for (int64_t p = 0; p < even_k; p += 8)
+  // Blocks whose copy stays in L1 until all columns are there.
+  constexpr int64_t block = 128;
+  for (int64_t q = 0; q < even_k; q += block)
     for (int64_t j = 0; j < even_columns; j += 8)
-      transpose8(from + j * stride + p, stride, to + p * width + j, width);
+      for (int64_t p = q; p < even_k && p < q + block; p += 8)
+        transpose8(from + j * stride + p, stride, to + p * width + j, width);
   pack_transposed_plain(from + even_columns * stride, stride, even_k, columns - even_columns, width,
                         to + even_columns);
   pack_transposed_plain(from + even_k, stride, k - even_k, columns, width, to + even_k * width);

@@ -30,6 +30,7 @@ struct TileJob {
   const T* b;
   int64_t b_row;
   T* packed;
+  const T* start;  // what the sums of a row start from: as many as the tile has columns
   int64_t k;
   T alpha, beta;
   T* c;
@@ -88,7 +89,13 @@ void tile(const TileJob<T>& job) {
   constexpr int groups = (rows + 2) / 3;  // three rows of a share a pointer
 #pragma GCC unroll 16
   for (int r = 0; r < rows; ++r) __builtin_prefetch(job.c + r * job.ldc + job.columns - 1, 1);
-  Vector acc[rows][vectors] = {};
+  Vector acc[rows][vectors];
+#pragma GCC unroll 2
+  for (int v = 0; v < vectors; ++v) {
+    const Vector start = *reinterpret_cast<const Loose*>(job.start + v * lanes);
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; ++r) acc[r][v] = start;
+  }
   const int64_t a_row = job.a_row, a_col = job.a_col, b_row = job.b_row, step = job.ahead.step;
   const T* a[groups];
 #pragma GCC unroll 16

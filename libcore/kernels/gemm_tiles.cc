@@ -12,8 +12,11 @@ namespace {
 // results must not depend on how a product is divided.
 constexpr int64_t block_k = 400;
 // Up to so many rows, a panel of op(b) is packed, used by all of them and forgotten. With more
-// rows, so many bytes of panels are packed and stay in L2 while the rows pass by.
+// rows, so many bytes of panels are packed and stay in L2 while the rows pass by: tile by tile
+// where a tile has work enough for what it takes out of L2, else in blocks that use a panel while
+// it is in L1.
 constexpr int64_t few_rows = 144;
+constexpr int64_t rows_at_once = vector_bytes >= 64 ? 1 : few_rows / tile_rows;
 constexpr int64_t kept_bytes = 512 << 10;
 // Room for the panels, of which one may begin before these bytes are full; then for copies of rows.
 constexpr int64_t panel_bytes = kept_bytes + block_k * tile_vectors * vector_bytes;
@@ -56,7 +59,13 @@ struct Part {
   void copy_a(int64_t t, T* to) const {
     const T* from = a(t);
     const int64_t count = rows(t), row = a_row(), col = a_col();
-    for (int64_t q = 0; q < k; ++q)
+    int64_t q = 0;
+    // A copy of known size is fast, and what is too much of it is written over by the next one; the
+    // last must not read beyond op(a).
+    if (p.trans_a && 2 * count >= tile_rows)
+      for (; q < k - 1; ++q)
+        __builtin_memcpy(to + q * count, from + q * col, sizeof(T) * tile_rows);
+    for (; q < k; ++q)
       for (int64_t r = 0; r < count; ++r) to[q * count + r] = from[r * row + q * col];
   }
 
@@ -66,20 +75,26 @@ struct Part {
     const int64_t panel_width = TileTable<T>::width_for(columns);
     const bool packs = first && !p.trans_b && columns == width;
     if (first && !packs) pack(j, columns, panel_width, panel);
+    T start[width] = {};
+    if (p.finish.bias != nullptr && p0 == 0)
+      for (int64_t c = 0; c < columns; ++c) start[c] = p.finish.bias[j0 + j + c];
+    T* to = p.c + first_row(t) * p.ldc + j0 + j;
     const TileJob<T> job{copy != nullptr ? copy : a(t),
                          copy != nullptr ? 1 : a_row(),
                          copy != nullptr ? rows(t) : a_col(),
                          packs ? b(j) : panel,
                          packs ? p.ldb : panel_width,
                          panel,
+                         start,
                          k,
                          p.alpha,
                          beta,
-                         p.c + first_row(t) * p.ldc + j0 + j,
+                         to,
                          p.ldc,
                          columns,
                          ahead};
     (packs ? table<T>.packing[rows(t) - 1] : table<T>.tile_for(panel_width, rows(t)))(job);
+    if (p.finish.map != nullptr && p0 + k == p.k) p.finish.map(to, p.ldc, rows(t), columns);
   }
 
   // What tile t of a panel fetches of the next panel, at column j: one line of each row.
@@ -94,26 +109,28 @@ struct Part {
     return {a(t) + (j == 0 ? 0 : k * line), line};
   }
 
-  void by_panels() const {
-    for (int64_t t = 0; copies != nullptr && t < tiles; ++t) copy_a(t, copies + first_row(t) * k);
-    for (int64_t j = 0; j < n; j += width)
-      for (int64_t t = 0; t < tiles; ++t)
-        run(t, copies == nullptr ? nullptr : copies + first_row(t) * k, j, packed, t == 0,
-            next_panel(t, j + width));
-  }
-  void by_rows() const {
-    for (int64_t t = 0; t < tiles; ++t) {
-      if (copies != nullptr) copy_a(t, copies);
+  // All tiles: `at_once` row tiles use a panel before the next one comes. Panels are kept for the
+  // rows that follow, or there are none.
+  void run_all(int64_t at_once, bool keep) const {
+    for (int64_t t0 = 0; t0 < tiles; t0 += at_once) {
+      const int64_t t1 = at_most(t0 + at_once, tiles), i0 = first_row(t0);
+      for (int64_t t = t0; copies != nullptr && t < t1; ++t)
+        copy_a(t, copies + (first_row(t) - i0) * k);
       for (int64_t j = 0; j < n; j += width)
-        run(t, copies, j, packed + j * k, t == 0, next_rows(t + 1, j));
+        for (int64_t t = t0; t < t1; ++t)
+          run(t, copies == nullptr ? nullptr : copies + (first_row(t) - i0) * k, j,
+              keep ? packed + j * k : packed, t == 0,
+              at_once == 1 ? next_rows(t1, j) : next_panel(t, j + width));
     }
   }
 };
 
-// Rows so far apart fall onto one place of the caches.
+// Rows so far apart fall onto one place of the caches. Where op(a) is stored by columns, a tile of
+// few rows reads a small part of every line.
 template <class T>
 bool wants_copies(const Product<T>& p) {
-  return p.n > TileTable<T>::width && p.lda * static_cast<int64_t>(sizeof(T)) % 4096 == 0;
+  const bool far = p.lda * static_cast<int64_t>(sizeof(T)) % 4096 == 0;
+  return p.n > TileTable<T>::width && (far || (p.trans_a && tile_rows * sizeof(T) < 48));
 }
 
 template <class T>
@@ -129,7 +146,7 @@ void multiply(const Product<T>& p, void* scratch) {
       const Part<T> part{
           p,      p0,    at_most(k, p.k - p0), j0, at_most(wide, p.n - j0), p0 == 0 ? p.beta : T(1),
           packed, copies};
-      few ? part.by_panels() : part.by_rows();
+      part.run_all(few ? part.tiles : rows_at_once, !few);
     }
 }
 

@@ -60,6 +60,18 @@ PS_INLINE PS_HD float exp(float x) {
 #endif
 }
 
+// exp of what is not above 0, and nothing where that would be below the normal numbers: one factor
+// does.
+PS_INLINE PS_HD float exp_falling(float x) {
+#if defined(__CUDA_ARCH__)
+  return ::expf(x);
+#else
+  const math::Reduced a = math::reduce_exp(x < -87.0f ? -87.0f : x);
+  const float y = (math::expm1_reduced(a.r) + 1.0f) * math::two_to(a.n);
+  return x < -87.0f ? 0.0f : y;
+#endif
+}
+
 PS_INLINE PS_HD float tanh(float x) {
 #if defined(__CUDA_ARCH__)
   return ::tanhf(x);
@@ -112,6 +124,7 @@ PS_INLINE PS_HD float log(float x) {
 }
 
 PS_INLINE PS_HD double exp(double x) { return std::exp(x); }
+PS_INLINE PS_HD double exp_falling(double x) { return std::exp(x); }
 PS_INLINE PS_HD double tanh(double x) { return std::tanh(x); }
 PS_INLINE PS_HD double log(double x) { return std::log(x); }
 PS_INLINE PS_HD double sigmoid(double x) {

@@ -65,13 +65,13 @@ Kernel with_activation(const std::string& name, const F& f) {
   return f(Sigmoid{});
 }
 
-// y[i, j] = act(y[i, j] + bias[j])
+// y = act(y) for part of a matrix.
 template <class Act, class T>
-PS_CLONES void bias_act_rows(int64_t begin, int64_t end, int64_t n, const T* bias, T* y) {
-  for (int64_t i = begin; i < end; ++i) {
-    T* row = y + i * n;
+PS_CLONES void act_part(T* y, int64_t stride, int64_t rows, int64_t columns) {
+  for (int64_t i = 0; i < rows; ++i) {
+    T* row = y + i * stride;
     PS_IVDEP
-    for (int64_t j = 0; j < n; ++j) row[j] = Act::value(row[j] + bias[j]);
+    for (int64_t j = 0; j < columns; ++j) row[j] = Act::value(row[j]);
   }
 }
 
@@ -121,13 +121,9 @@ Kernel bind_fc(const Bind& b) {
       using Act = decltype(act);
       return [=](const Run& r) {
         const auto [m, k, n] = sizes(r[x], r[w], columns);
-        T* y = r[out].as<T>();
-        gemm(r.pool, false, false, m, n, k, T(1), r[x].as<const T>(), k, r[w].as<const T>(), n,
-             T(0), y, n);
-        const T* b0 = r[bias].as<const T>();
-        r.pool.parallel_for(m, row_grain(n), [&, cols = n](int64_t begin, int64_t end) {
-          bias_act_rows<Act, T>(begin, end, cols, b0, y);
-        });
+        constexpr bool linear = std::is_same_v<Act, Linear>;
+        gemm_bias(r.pool, m, n, k, r[x].as<const T>(), r[w].as<const T>(), r[bias].as<const T>(),
+                  linear ? nullptr : act_part<Act, T>, r[out].as<T>());
       };
     });
   });

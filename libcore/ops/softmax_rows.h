@@ -18,17 +18,63 @@ namespace detail {
 // however short the rows are.
 inline constexpr int64_t softmax_group = 4096;
 
+// So many elements at a time, in as many lanes: loops of a known length become straight code.
+inline constexpr int softmax_lanes = 64;
+
+// A NaN wins, so that it is seen.
+template <class T>
+PS_INLINE T larger(T a, T b) {
+  return static_cast<int>(b > a) | static_cast<int>(b != b) ? b : a;
+}
+
+template <class T>
+PS_INLINE T row_top(const T* x, int64_t n) {
+  T top = x[0];
+  int64_t i = 0;
+  if (n >= softmax_lanes) {
+    T lane[softmax_lanes];
+    for (int k = 0; k < softmax_lanes; ++k) lane[k] = x[k];
+    for (i = softmax_lanes; i + softmax_lanes <= n; i += softmax_lanes)
+      for (int k = 0; k < softmax_lanes; ++k) lane[k] = larger(lane[k], x[i + k]);
+    for (int width = softmax_lanes / 2; width > 0; width /= 2)
+      for (int k = 0; k < width; ++k) lane[k] = larger(lane[k], lane[k + width]);
+    top = lane[0];
+  }
+  for (; i < n; ++i) top = larger(top, x[i]);
+  return top;
+}
+
+// out = exp(x - top); returns the sum.
+template <class T>
+PS_INLINE T exp_row(const T* x, int64_t n, T top, T* out) {
+  T lane[softmax_lanes] = {};
+  int64_t i = 0;
+  for (; i + softmax_lanes <= n; i += softmax_lanes)
+    for (int k = 0; k < softmax_lanes; ++k) {
+      const T e = paddle::exp_falling(x[i + k] - top);
+      out[i + k] = e;
+      lane[k] += e;
+    }
+  for (int k = 0; i < n; ++i, ++k) lane[k] += out[i] = paddle::exp_falling(x[i] - top);
+  for (int width = softmax_lanes / 2; width > 0; width /= 2)
+    for (int k = 0; k < width; ++k) lane[k] += lane[k + width];
+  return lane[0];
+}
+
 // out = exp(x - max), sums[r] = the row's sum, tops[r] = its largest element. out may be x.
 template <class T>
 PS_CLONES void exp_rows(int64_t rows, int64_t n, const T* x, T* out, T* tops, T* sums) {
+  for (int64_t r = 0; r < rows; ++r) tops[r] = row_top(x + r * n, n);
+  if (n >= 2 * softmax_lanes) {
+    for (int64_t r = 0; r < rows; ++r) sums[r] = exp_row(x + r * n, n, tops[r], out + r * n);
+    return;
+  }
   for (int64_t r = 0; r < rows; ++r) {
-    const T top = reducing::reduce_row<reducing::Max>(x + r * n, n);
-    tops[r] = top;
     PS_IVDEP
-    for (int64_t i = r * n; i < (r + 1) * n; ++i) out[i] = x[i] - top;
+    for (int64_t i = r * n; i < (r + 1) * n; ++i) out[i] = x[i] - tops[r];
   }
   PS_IVDEP
-  for (int64_t i = 0; i < rows * n; ++i) out[i] = paddle::exp(out[i]);
+  for (int64_t i = 0; i < rows * n; ++i) out[i] = paddle::exp_falling(out[i]);
   for (int64_t r = 0; r < rows; ++r) sums[r] = reducing::reduce_row<reducing::Sum>(out + r * n, n);
 }
 

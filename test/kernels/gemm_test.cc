@@ -148,6 +148,36 @@ TEMPLATE_TEST_CASE("every backend computes the same product", "", float, double)
     }
 }
 
+TEMPLATE_TEST_CASE("a product with bias and map is the product, then both", "", float, double) {
+  ThreadPool one(1), three(3);
+  const MapPart<TestType> halve = [](TestType* c, int64_t ldc, int64_t rows, int64_t columns) {
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < columns; ++j) c[i * ldc + j] *= TestType(0.5);
+  };
+  // A few elements, a vector, one tile, several blocks of terms, more rows than one block.
+  for (const auto& [m, n, k] : {std::array<int64_t, 3>{3, 4, 2},
+                                {40, 2, 30},
+                                {12, 10, 20},
+                                {70, 200, 450},
+                                {300, 100, 60},
+                                {5, 6, 0}}) {
+    const Case<TestType> c(false, false, m, n, k, 1, 0, 0);
+    const auto bias = Case<TestType>::filled(n, 4);
+    for (ThreadPool* pool : {&one, &three})
+      for (const MapPart<TestType> map : {halve, MapPart<TestType>(nullptr)}) {
+        std::vector<TestType> out = c.c;
+        gemm_bias(*pool, m, n, k, c.a.data(), c.b.data(), bias.data(), map, out.data());
+        double worst = 0;
+        for (size_t i = 0; i < out.size(); ++i) {
+          const double sum = c.truth[i] + double{bias[i % static_cast<size_t>(n)]};
+          worst = std::max(worst, std::abs(double{out[i]} - (map == nullptr ? sum : sum / 2)));
+        }
+        INFO(m << " " << n << " " << k);
+        CHECK(worst <= std::numeric_limits<TestType>::epsilon() * static_cast<double>(8 + k));
+      }
+  }
+}
+
 TEST_CASE("a row's result does not depend on the rows beside it") {
   ThreadPool pool(1);
   const Case<float> c(false, false, 103, 200, 300, 1, 0, 0);

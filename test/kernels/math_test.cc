@@ -13,6 +13,9 @@ namespace {
 struct Exp {
   float operator()(float x) const { return paddle::exp(x); }
 };
+struct ExpFalling {
+  float operator()(float x) const { return paddle::exp_falling(x > 0 ? 0 : x); }
+};
 struct Log {
   float operator()(float x) const { return paddle::log(x); }
 };
@@ -65,6 +68,7 @@ double worst_between(float from, float to, const F& f, const Truth& truth) {
 }
 
 const auto true_exp = [](double x) { return std::exp(x); };
+const auto true_exp_falling = [](double x) { return x < -87 ? 0 : std::exp(x > 0 ? 0 : x); };
 const auto true_log = [](double x) { return std::log(x); };
 const auto true_tanh = [](double x) { return std::tanh(x); };
 const auto true_sigmoid = [](double x) {
@@ -75,6 +79,7 @@ const auto true_sigmoid = [](double x) {
 
 TEST_CASE("float functions stay within 4 ulp over the whole range") {
   CHECK(worst(Exp{}, true_exp) <= 4);
+  CHECK(worst(ExpFalling{}, true_exp_falling) <= 4);
   CHECK(worst(Log{}, true_log) <= 4);
   CHECK(worst(Tanh{}, true_tanh) <= 4);
   CHECK(worst(Sigmoid{}, true_sigmoid) <= 4);
