@@ -112,8 +112,9 @@ class Launch {
     std::vector<std::string> words{executable_};
     words.insert(words.end(), plan.arguments.begin(), plan.arguments.end());
     words.insert(words.end(), more.begin(), more.end());
-    child.process = &group_.start(plan.name, words,
-                                  [out = child.output.get()](std::string_view b) { out->take(b); });
+    child.process = &group_.start(
+        plan.name, words, [out = child.output.get()](std::string_view b) { out->take(b); },
+        plan.cpus);
     kind.push_back(std::move(child));
   }
 

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "options/cluster.h"
 #include "options/tables.h"
+#include "paddle/cpus.h"
 #include "paddle/flags.h"
 #include "trainer/job_file.h"
 
@@ -107,9 +108,12 @@ LaunchPlan plan_launch(const Options& options, std::span<const std::string> argu
     if (!snapshots.empty()) p.arguments.push_back("--snapshot_dir=" + snapshots + "/" + name);
     plan.servers.push_back(std::move(p));
   }
+  const std::vector<int> cpus = own_cpus();
+  const auto threads = static_cast<size_t>(job.integer("trainer_count"));
   for (size_t i = 0; i < workers; ++i) {
     const std::string name = text("trainer.", i), dir = log_dir_of(plan, name, workers);
     PlannedProcess p{name, trainer, plan.log_dir + "/" + numbered("train", i, workers, ".log"), ""};
+    if (options.flag("pin_cpus")) p.cpus = cpu_share(cpus, i, workers, threads);
     p.arguments.insert(p.arguments.begin(), "trainer");
     for (const std::string& more : {"--log_dir=" + dir, text("--trainer_id=", i)})
       p.arguments.push_back(more);

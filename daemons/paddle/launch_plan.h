@@ -15,6 +15,7 @@ struct PlannedProcess {
   std::vector<std::string> arguments;  // without the program; trainers lack --pservers yet
   std::string output;                  // file for all that it says: log/server.0.log
   std::string ready_file;              // of a pserver
+  std::vector<int> cpus;               // that it keeps to; empty: all
 };
 
 struct LaunchPlan {

@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "paddle/cpus.h"
 
 namespace paddle {
 namespace {
@@ -21,7 +22,8 @@ Error cannot_start(const std::string& name, int code) {
 }
 
 // Between fork and exec: only what a signal handler may do. Returns only where exec failed.
-void become(pid_t parent, int output, char* const* arguments, const sigset_t& signals) {
+void become(pid_t parent, int output, char* const* arguments, const sigset_t& signals,
+            const cpu_set_t* cpus) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(1);  // it died before the line above
   ::setpgid(0, 0);
@@ -32,6 +34,7 @@ void become(pid_t parent, int output, char* const* arguments, const sigset_t& si
   if (nothing > 2) ::close(nothing);
   for (const int signal : {SIGINT, SIGTERM, SIGPIPE, SIGXFSZ, SIGCHLD}) ::signal(signal, SIG_DFL);
   ::sigprocmask(SIG_SETMASK, &signals, nullptr);
+  if (cpus) ::sched_setaffinity(0, sizeof *cpus, cpus);  // where it may not, it runs anywhere
   ::execv(arguments[0], arguments);
 }
 
@@ -48,7 +51,7 @@ std::string own_executable() {
 }
 
 Process::Process(std::string name, const std::vector<std::string>& arguments,
-                 const sigset_t& signals, Sink output)
+                 const sigset_t& signals, Sink output, std::span<const int> cpus)
     : name_(std::move(name)), sink_(std::move(output)) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) throw cannot_start(name_, errno);
@@ -58,11 +61,12 @@ Process::Process(std::string name, const std::vector<std::string>& arguments,
   std::vector<char*> words;
   for (const std::string& word : arguments) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
+  const cpu_set_t mask = cpu_mask(cpus);
   const pid_t parent = ::getpid();
   pid_ = ::fork();
   if (pid_ < 0) throw cannot_start(name_, errno);
   if (pid_ > 0) return;
-  become(parent, write_end.get(), words.data(), signals);
+  become(parent, write_end.get(), words.data(), signals, cpus.empty() ? nullptr : &mask);
   constexpr std::string_view sorry = "cannot execute the program of this command\n";
   if (::write(2, sorry.data(), sorry.size()) < 0) ::_exit(1);
   ::_exit(1);
@@ -122,9 +126,9 @@ ProcessGroup::~ProcessGroup() {
 }
 
 Process& ProcessGroup::start(std::string name, const std::vector<std::string>& arguments,
-                             Process::Sink output) {
+                             Process::Sink output, std::span<const int> cpus) {
   processes_.push_back(
-      std::make_unique<Process>(std::move(name), arguments, before_, std::move(output)));
+      std::make_unique<Process>(std::move(name), arguments, before_, std::move(output), cpus));
   return *processes_.back();
 }
 

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,9 +26,10 @@ class Process {
   // Starts arguments[0] (a path) with nothing to read and with stdout and stderr in one pipe, whose
   // bytes go to `output`. The child is in a process group of its own, so that Ctrl-C reaches the
   // parent alone; the kernel kills it when the parent dies, however that happens. `signals` is the
-  // mask it starts with. Throws Error(io).
+  // mask it starts with; `cpus`, where there are any, the processors that it keeps to. Throws
+  // Error(io).
   Process(std::string name, const std::vector<std::string>& arguments, const sigset_t& signals,
-          Sink output);
+          Sink output, std::span<const int> cpus = {});
   ~Process();  // kills and reaps what still runs
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
@@ -62,7 +64,8 @@ class ProcessGroup {
   ProcessGroup(const ProcessGroup&) = delete;
   ProcessGroup& operator=(const ProcessGroup&) = delete;
 
-  Process& start(std::string name, const std::vector<std::string>& arguments, Process::Sink output);
+  Process& start(std::string name, const std::vector<std::string>& arguments, Process::Sink output,
+                 std::span<const int> cpus = {});
 
   // Waits until a process says something or ends, a signal arrives (stop_signal() tells) or the
   // time is over, and takes what there is.

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "obs/progress.h"
+#include "wire/spin.h"
 
 namespace paddle {
 namespace {
@@ -55,14 +56,13 @@ void Shard::run() {
   loop();
 }
 
-// Looks for work for a while before it sleeps: waking up costs more than a small message.
 void Shard::loop() {
-  const auto spin = std::chrono::microseconds(options_.spin_microseconds);
-  while (!io_.stopped()) {
+  wire::Spin spin(options_.spin_microseconds);
+  for (;;) {
+    const Time before = Clock::now();
     if (io_.run_one() == 0) return;
-    auto last = Clock::now();
-    while (spin.count() > 0 && !io_.stopped() && Clock::now() - last < spin)
-      if (io_.poll() > 0) last = Clock::now();
+    spin.slept(Clock::now() - before);
+    spin.look(io_, [this] { return io_.stopped(); });
   }
 }
 
@@ -238,10 +238,12 @@ void Shard::closed(Peer& peer, const std::string& why) {
   for (Round& r : rounds_)
     std::erase_if(r.pulls, [&](const Waiting& w) { return w.peer == &peer; });
   const Time now = Clock::now();
-  if (!peer.greeted)
-    log_warn(
-        text("port ", port(), ": closed the connection of ", peer.connection->peer(), ": ", why));
-  else if (peer.is_trainer())
+  if (!peer.greeted) {
+    const std::string line =
+        text("port ", port(), ": closed the connection of ", peer.connection->peer(), ": ", why);
+    // Who says nothing only looked whether the port is open.
+    peer.connection->bytes_in() == 0 ? log_detail(1, line) : log_warn(line);
+  } else if (peer.is_trainer())
     log_info(text("port ", port(), ": the connection of ", peer.name(), " ended: ", why));
   if (peer.greeted && members_ && peer.role != msg::Role::observer)
     members_->closed(peer.trainer, peer.incarnation, now);

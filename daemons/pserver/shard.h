@@ -8,6 +8,7 @@
 #include <deque>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,10 +34,15 @@ struct ShardOptions {
   uint64_t max_staleness = 0;
   double discard_ratio = 0;  // of async gradients, 0 discards none
   SnapshotOptions snapshots;
-  int spin_microseconds = 0;
+  int64_t spin_microseconds = 0;  // wire/spin.h
   uint64_t log_period = 500;
   bool exit_when_done = false;
   std::function<void()> on_done;  // called in the shard's thread when its job is done
+  // For a process that knows its job's program itself: why a configuration does not fit it, "" for
+  // one that does. Called in the shard's thread.
+  std::function<std::string(const StoreConfig&)> check;
+  // First values by variable of the shard; they count in place of what a trainer brings.
+  std::map<std::string, Tensor> presets;
 };
 
 class Shard {
@@ -141,6 +147,8 @@ class Shard {
   void take_up(Snapshot snapshot);
   void drop_store(const std::string& why);
   void begin(uint64_t step);
+  void check_presets(const StoreConfig& config) const;
+  void take_presets();
 
   // shard_messages.cc
   Verdict check_push(const Peer& peer, const msg::Push& push, uint64_t bulk);

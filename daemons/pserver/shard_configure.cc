@@ -1,4 +1,7 @@
 // How values get here: Configure and SetValue, a snapshot, Rollback.
+#include <algorithm>
+#include <cstring>
+
 #include "base/log.h"
 #include "io/program_buffer.h"
 #include "pserver/shard.h"
@@ -31,6 +34,11 @@ std::unique_ptr<Store> Shard::read_configuration(const msg::Configure& c) const 
         {.id = s->id(), .name = s->name()->str(), .grad = s->grad()->str(), .block = s->block()});
   for (const msg::Variable* v : *c.variables())
     config.variables.push_back({v->name()->str(), static_cast<DType>(v->dtype()), shape_of(*v)});
+  if (options_.check) {
+    const std::string why = options_.check(config);
+    require(why.empty(), Error::Kind::config, why);
+  }
+  check_presets(config);
   return std::make_unique<Store>(std::move(config), identity_->trainers, sync());
 }
 
@@ -125,11 +133,34 @@ void Shard::set_value(Peer& peer, uint64_t id, const msg::SetValue& set, uint64_
     return no(Code::protocol, why);
   }
   configurer_ = nullptr;
+  take_presets();
   log_info(text("port ", port(), ": ", peer.name(), " configured ", store_->slices().size(),
                 " slices, ", expected, " bytes, at step ", base_step_));
   begin(base_step_);
   if (snapshots_) snapshot_all(base_step_);
   ack(peer, id);
+}
+
+// A value that was loaded for a variable that the job does not have is of another model.
+void Shard::check_presets(const StoreConfig& config) const {
+  for (const auto& [name, value] : options_.presets) {
+    const auto v = std::find_if(config.variables.begin(), config.variables.end(),
+                                [&n = name](const KeptVariable& k) { return k.name == n; });
+    require(v != config.variables.end(), Error::Kind::config, "this pserver loaded '", name,
+            "', which the trainer's network does not have");
+    require(v->shape == value.shape() && v->dtype == value.dtype(), Error::Kind::config,
+            "this pserver loaded '", name, "' as ", name_of(value.dtype()), value.shape(),
+            ", and the trainer's network has ", name_of(v->dtype), v->shape);
+  }
+}
+
+void Shard::take_presets() {
+  for (size_t i = 0; i < store_->variables().size(); ++i) {
+    const auto preset = options_.presets.find(store_->variables()[i].name);
+    if (preset == options_.presets.end()) continue;
+    const Tensor& to = store_->value(i);
+    std::memcpy(to.raw(), preset->second.raw(), to.bytes());
+  }
 }
 
 // The values that are in the scope are those of `step`.

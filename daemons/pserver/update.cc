@@ -5,11 +5,13 @@
 #include <cstring>
 
 #include "optim/merge.h"
+#include "optim/stream.h"
 
 namespace paddle {
 namespace {
 
 constexpr size_t max_numbers = 8, max_states = 4;
+constexpr int64_t stream_bytes = 2 << 20;  // of a slice that has left the cache when it is needed
 
 bool is_shard_work(const Op& op) { return (op.role() & role::dist) != 0; }
 
@@ -145,6 +147,7 @@ void Update::run_lowered(std::span<const void* const> grads, const T* from, T* t
     arrays[k] = op_->states[k] ? op_->states[k]->tensor.data<T>() : nullptr;
   const T factor = T(1) / static_cast<T>(grads.size());
   T* merged = merged_.data<T>();
+  const bool streams = from != to && n * static_cast<int64_t>(sizeof(T)) >= stream_bytes;
   for (int64_t at = 0; at < n; at += update_part) {
     const int64_t part = std::min(update_part, n - at);
     for (size_t k = 0; k < op_->states.size(); ++k)
@@ -158,9 +161,11 @@ void Update::run_lowered(std::span<const void* const> grads, const T* from, T* t
                               {numbers, count},
                               to + at,
                               {states, op_->states.size()},
-                              from != to ? from + at : nullptr};
+                              from != to ? from + at : nullptr,
+                              streams};
     optim::apply_dense(*op_->rule, call, grad, part);
   }
+  if (streams) optim::end_streams();
 }
 
 // The plan works on the variable itself, so its value is put there first.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <thread>
 
 #include "base/log.h"
 #include "base/run_main.h"
@@ -21,9 +20,8 @@ PsClient::PsClient(const Cut& cut, Scope& scope, const PsOptions& options,
       scope_(scope),
       options_(options),
       first_values_(std::move(first_values)),
-      work_(io_.get_executor()) {
-  if (options_.spin_microseconds < 0)
-    options_.spin_microseconds = std::thread::hardware_concurrency() > 4 ? 50 : 0;
+      work_(io_.get_executor()),
+      spin_(options.spin_microseconds) {
   for (size_t i = 0; i < options_.shards.size(); ++i)
     links_.push_back(std::make_unique<ShardLink>(io_, static_cast<LinkOwner&>(*this),
                                                  options_.shards[i], static_cast<uint32_t>(i)));

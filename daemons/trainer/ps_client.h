@@ -17,16 +17,17 @@
 #include "graph/kernel.h"
 #include "graph/transpile.h"
 #include "trainer/ps_link.h"
+#include "wire/spin.h"
 
 namespace paddle {
 
 struct PsOptions {
   std::vector<wire::Endpoint> shards;
   HelloFields hello;
-  double peer_timeout = 600;  // seconds without a pserver before the trainer gives up
-  int64_t spin_microseconds = -1;
-  uint64_t queue_size = 20;  // async: steps merged before the trainer waits
-  bool merge_mean = false;   // async: mean instead of sum
+  double peer_timeout = 600;       // seconds without a pserver before the trainer gives up
+  int64_t spin_microseconds = -1;  // wire/spin.h
+  uint64_t queue_size = 20;        // async: steps merged before the trainer waits
+  bool merge_mean = false;         // async: mean instead of sum
   uint64_t geo_steps = 0;
 };
 
@@ -50,6 +51,11 @@ class PsClient : public Remote, private LinkOwner {
   // is the version of the values in the scope. Throws Error(peer) after peer_timeout, Error(config)
   // where the pservers refuse.
   Rewind join(uint64_t first_step);
+  // Greets all shards anew, after a step was given up half way by something else than Rewind.
+  Rewind rejoin() { return join_once(first_step_); }
+  // Finds the memory of the parameters, where somebody has put other tensors into the scope.
+  // Nothing may be on its way (refresh()).
+  void locate();
   // The id that the shards know this trainer by.
   uint32_t trainer() const { return options_.hello.trainer; }
   uint32_t trainers() const { return options_.hello.trainers; }
@@ -106,7 +112,6 @@ class PsClient : public Remote, private LinkOwner {
   template <class Body>
   void guarded(const Body& body);
 
-  void locate();
   void take_id();
   void ask_for_another_id(const ShardFailure& refusal);
   void wait_for_greetings(size_t count);
@@ -131,6 +136,7 @@ class PsClient : public Remote, private LinkOwner {
   std::function<void()> first_values_;
   asio::io_context io_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_;
+  wire::Spin spin_;
   std::vector<std::unique_ptr<ShardLink>> links_;
   std::vector<SliceLine> lines_;
   std::vector<std::vector<size_t>> param_lines_;  // lines of each parameter

@@ -204,6 +204,10 @@ JoinDecision decide(const std::vector<Greeting>& shards, const JoinQuestion& que
     if (moved_on)
       return go_back(shards, epoch, question.first_step,
                      "pserver " + without + " came back without its state");
+    if (ready->init != question.init && question.impatient)
+      return go_back(shards, epoch, question.first_step,
+                     text(ready->configured_by, " did not configure pserver ", without,
+                          ": this trainer's first values count"));
     if (ready->init != question.init)
       return {.why = text("waiting for ", ready->configured_by, " to configure pserver ", without)};
     // At the start of a job, or where somebody began to send all back to the first values.

@@ -59,6 +59,7 @@ struct JoinQuestion {
   std::string init;         // digest of this trainer's first values
   uint64_t first_step = 0;  // version of the first values
   uint64_t margin = 0;      // a dropped trainer joins this many versions later
+  bool impatient = false;   // whoever began to configure with other values does not go on
 };
 
 JoinDecision decide(const std::vector<Greeting>& shards, const JoinQuestion& question);

@@ -12,6 +12,8 @@ namespace {
 
 constexpr int max_recoveries = 100;  // without a step between them
 constexpr int max_other_ids = 10;    // that a trainer without --trainer_id asks for
+// A trainer with other first values has this long between two shards that it configures.
+constexpr auto configurer_patience = std::chrono::seconds(5);
 
 }  // namespace
 
@@ -74,6 +76,7 @@ void PsClient::wait_for_greetings(size_t count) {
       return text("pserver ", link->endpoint().text(), ": ", link->trouble());
     };
     voice.speak(who);
+    check_interrupt();
     require(stop_signal() == 0, Error::Kind::peer, "stopped while waiting for ", who());
     require(voice.seconds() < options_.peer_timeout, Error::Kind::peer, "gave up waiting for ",
             who(), " (", static_cast<int>(voice.seconds()),
@@ -127,9 +130,11 @@ void PsClient::take_id() {
 Rewind PsClient::join_once(uint64_t first_step) {
   WaitVoice voice;
   std::string said;
+  auto said_at = wire::Clock::now();
   for (int tries = 0;; ++tries) {
     // What does not work at once is not asked a thousand times a second.
-    if (tries > 5) io_.run_for(std::chrono::milliseconds(20 << std::min(tries - 5, 5)));
+    if (tries > 5) io_.run_for(std::chrono::milliseconds(20 << std::min(tries - 5, 3)));
+    check_interrupt();
     try {
       if (options_.hello.takes_id) take_id();
       for (const auto& link : links_) link->greet(options_.hello);
@@ -137,11 +142,14 @@ Rewind PsClient::join_once(uint64_t first_step) {
       std::vector<Greeting> greetings;
       for (const auto& link : links_) greetings.push_back(*link->greeting());
       if (!heartbeat_) heartbeat_ = std::make_unique<Heartbeat>(options_.shards, options_.hello);
-      const JoinDecision d = decide(greetings, {.mode = options_.hello.mode,
-                                                .init = init_,
-                                                .first_step = first_step,
-                                                .margin = margin_});
+      const JoinDecision d =
+          decide(greetings, {.mode = options_.hello.mode,
+                             .init = init_,
+                             .first_step = first_step,
+                             .margin = margin_,
+                             .impatient = wire::Clock::now() - said_at > configurer_patience});
       if (!d.why.empty() && d.why != said) log_warn(d.why);
+      if (d.why != said || d.action != JoinDecision::Action::wait) said_at = wire::Clock::now();
       said = d.why;
       switch (d.action) {
         case JoinDecision::Action::configure: configure(d); break;
@@ -151,6 +159,7 @@ Rewind PsClient::join_once(uint64_t first_step) {
           require(voice.seconds() < options_.peer_timeout, Error::Kind::peer, "gave up after ",
                   static_cast<int>(voice.seconds()), " s: ", d.why);
           io_.run_one_for(std::chrono::milliseconds(100));
+          check_interrupt();
       }
     } catch (const Disrupted& broken) {
       log_detail(1, broken.why);

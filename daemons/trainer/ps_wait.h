@@ -1,6 +1,7 @@
 // The waits of PsClient: each has a name, a deadline and a way out when a connection breaks.
 #pragma once
 
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "base/run_main.h"
 #include "trainer/ps_client.h"
@@ -30,18 +31,18 @@ template <class Done>
 void PsClient::wait(const std::function<std::string()>& what, const Done& done) {
   for (const auto& link : links_)
     if (link->open()) link->connection().flush();
-  if (options_.spin_microseconds > 0) {
-    const auto end = wire::Clock::now() + std::chrono::microseconds(options_.spin_microseconds);
-    while (!done() && wire::Clock::now() < end) io_.poll();
-  }
+  if (spin_.look(io_, done)) return;
+  const auto asleep = wire::Clock::now();
   WaitVoice voice;
   while (!done()) {
     io_.run_one_for(std::chrono::milliseconds(200));
     io_.poll();
+    check_interrupt();
     check_links();
     voice.speak(what);
     require(stop_signal() == 0, Error::Kind::peer, "stopped while waiting for ", what());
   }
+  spin_.slept(wire::Clock::now() - asleep);
 }
 
 template <class Send>

@@ -3,8 +3,6 @@
 #include <unistd.h>
 
 #include <cmath>
-#include <cstring>
-#include <set>
 
 #include "base/log.h"
 #include "base/random.h"
@@ -158,27 +156,9 @@ const Session::Outcome& Session::run(Plan& plan, const Reader& reader, const Bat
   return outcome_;
 }
 
-void Session::keep_local_state() {
-  if (!keeps_) {
-    keeps_ = true;
-    std::set<std::string> params;
-    for (const ParamGrad& p : cut_.params) params.insert(p.param);
-    for (const auto& op : train_program().global().ops())
-      for (const std::string& name : op->out.all()) {
-        const Var* v = train_program().global().find(name);
-        if (v && v->persistable && params.insert(name).second && scope_.find(name))
-          kept_.emplace_back(name, scope_.tensor(name).clone());
-      }
-    return;
-  }
-  for (const auto& [name, copy] : kept_)
-    std::memcpy(copy.raw(), scope_.tensor(name).raw(), copy.bytes());
-}
+void Session::keep_local_state() { local_.keep(train_program(), cut_.params, scope_); }
 
-void Session::restore_local_state() {
-  for (const auto& [name, copy] : kept_)
-    std::memcpy(scope_.tensor(name).raw(), copy.raw(), copy.bytes());
-}
+void Session::restore_local_state() { local_.restore(scope_); }
 
 void Session::clear_evaluators() {
   for (const Evaluator& e : model_.evaluators)

@@ -11,6 +11,7 @@
 #include "exec/executor.h"
 #include "options/options.h"
 #include "trainer/job_file.h"
+#include "trainer/local_state.h"
 #include "trainer/meter.h"
 #include "trainer/model.h"
 #include "trainer/ps_client.h"
@@ -84,8 +85,7 @@ class Session {
   Scope scope_;
   std::unique_ptr<PsClient> client_;
   Executor executor_;
-  std::vector<std::pair<std::string, Tensor>> kept_;
-  bool keeps_ = false;  // kept_ lists all that there is to keep
+  LocalState local_;
   std::unique_ptr<Reader> train_data_, test_data_;
   Outcome outcome_;
 };

@@ -26,6 +26,8 @@ class LineReader {
   static constexpr size_t longest = size_t{64} << 20;
 
   explicit LineReader(const std::string& path);
+  // Lines of `bytes`; `name` stands for the file in messages.
+  LineReader(const std::string& name, std::unique_ptr<ByteSource> bytes);
 
   // The next line without its end (\n or \r\n), valid until the next call; false at the end of the
   // file.

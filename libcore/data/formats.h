@@ -1,6 +1,7 @@
 // One function per format: open_reader() picks one by the name in the spec.
 #pragma once
 
+#include "data/line_format.h"
 #include "data/records.h"
 
 namespace paddle {
@@ -11,6 +12,9 @@ std::unique_ptr<Reader> open_ngram(const ReaderSpec& spec);
 std::unique_ptr<Reader> open_libsvm(const ReaderSpec& spec);
 std::unique_ptr<Reader> open_csv(const ReaderSpec& spec);
 std::unique_ptr<Reader> open_multislot(const ReaderSpec& spec);
+
+// The rule for one line of MultiSlot text. Throws Error(config) for slots that make no sense.
+std::unique_ptr<LineFormat> multislot_format(std::vector<FieldSpec> slots);
 
 // Gives the fields the names that the user chose. Throws Error(config) where their number differs.
 void rename_fields(std::vector<FieldSpec>& fields, const ReaderSpec& spec);

@@ -7,7 +7,10 @@
 
 namespace paddle {
 
-LineReader::LineReader(const std::string& path) : path_(path), bytes_(open_bytes(path)) {
+LineReader::LineReader(const std::string& path) : LineReader(path, open_bytes(path)) {}
+
+LineReader::LineReader(const std::string& name, std::unique_ptr<ByteSource> bytes)
+    : path_(name), bytes_(std::move(bytes)) {
   buffer_.resize(size_t{256} << 10);
 }
 

@@ -108,13 +108,18 @@ void check_slots(const std::vector<FieldSpec>& slots) {
 
 }  // namespace
 
+std::unique_ptr<LineFormat> multislot_format(std::vector<FieldSpec> slots) {
+  check_slots(slots);
+  return std::make_unique<MultislotFormat>(std::move(slots));
+}
+
 std::unique_ptr<Reader> open_multislot(const ReaderSpec& spec) {
   check_slots(spec.slots);
   require(!spec.files.empty(), Error::Kind::config, "multislot: no files are named");
   const std::vector<std::string> files = resolve_files(spec.files, "", spec);
   std::vector<FieldSpec> fields = spec.slots;
   rename_fields(fields, spec);
-  return read_lines(std::make_unique<MultislotFormat>(std::move(fields)), "multislot", files, spec);
+  return read_lines(multislot_format(std::move(fields)), "multislot", files, spec);
 }
 
 }  // namespace paddle

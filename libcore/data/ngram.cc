@@ -1,12 +1,9 @@
 // N-gram text: every run of n words within <s> line <e>, as n fields of one id each.
-#include <functional>
 #include <limits>
 
 #include "data/byte_source.h"
-#include "data/datasets.h"
-#include "data/dictionary.h"
 #include "data/formats.h"
-#include "data/generate.h"
+#include "data/text_source.h"
 
 namespace paddle {
 namespace {
@@ -52,65 +49,6 @@ class NgramRecords : public Records {
   MemoryBudget budget_;
 };
 
-// Where the lines come from: files for the dictionary and for the records, or one text that is
-// split.
-struct Text {
-  std::vector<std::string> dictionary_files, record_files;
-  std::vector<std::string> sentences;  // generated, where there are no files
-  bool split = false;                  // the last tenth of the lines is the test part
-};
-
-using OnLine = std::function<void(std::string_view, const std::string& file)>;
-
-void each_line(const std::vector<std::string>& files, const Text& from, const OnLine& call) {
-  for (const std::string& file : files) {
-    LineReader lines(file);
-    for (std::string_view line; lines.next(line);) call(line, file);
-    require_records(lines.number(), file);
-  }
-  if (files.empty())
-    for (const std::string& line : from.sentences) call(line, "generated text");
-}
-
-Text named_text(const ReaderSpec& spec) {
-  Text out;
-  out.dictionary_files = resolve_files(spec.files, "text", spec);
-  out.record_files =
-      spec.test ? resolve_files(spec.test_files, "text", spec) : out.dictionary_files;
-  require(!out.record_files.empty(), Error::Kind::config,
-          "ngram: the test part is asked for, but test_files names no file");
-  return out;
-}
-
-Text known_text(const ReaderSpec& spec) {
-  Text out;
-  const auto train = find_dataset("imikolov", "ptb.train.txt", spec);
-  const auto valid = find_dataset("imikolov", "ptb.valid.txt", spec);
-  if (train && valid) {
-    out.dictionary_files = {*train, *valid};
-    out.record_files = {spec.test ? *valid : *train};
-    return out;
-  }
-  out.split = true;
-  for (const char* name : {"tinyshakespeare.txt", "warandpeace.txt"})
-    if (const auto found = find_dataset("text", name, spec)) {
-      out.dictionary_files = out.record_files = {*found};
-      return out;
-    }
-  out.sentences = generate_sentences(spec.seed, 10000);
-  return out;
-}
-
-std::string source_of(const ReaderSpec& spec, const Text& from, int64_t records) {
-  const std::string part = !from.split ? ""
-                           : spec.test ? " (the last tenth of it)"
-                                       : " (all but the last tenth of it)";
-  if (!from.record_files.empty())
-    return text("ngram: ", source_of_files(records, from.record_files), part);
-  return text(not_found("ngram", "ptb.train.txt or tinyshakespeare.txt", spec), ": ", records,
-              " records generated from seed ", spec.seed, part);
-}
-
 std::vector<FieldSpec> fields_of(const ReaderSpec& spec, int64_t dictionary_size) {
   std::vector<FieldSpec> fields;
   for (int i = 0; i < spec.ngram; ++i)
@@ -127,30 +65,26 @@ std::unique_ptr<Reader> open_ngram(const ReaderSpec& spec) {
   require(spec.dict_size >= 0 && spec.dict_size <= std::numeric_limits<int32_t>::max(),
           Error::Kind::config, "ngram: dict_size must be 0 (any) to 2^31 - 1, found ",
           spec.dict_size);
-  const Text from = spec.files.empty() ? known_text(spec) : named_text(spec);
+  const TextSource from = find_text(spec);
 
   WordCounts counts;
   MemoryBudget budget(spec.memory_limit);
-  each_line(from.dictionary_files, from, [&](std::string_view line, const std::string& file) {
+  each_dictionary_line(from, [&](std::string_view line, const std::string& file) {
     counts.add_line(line, budget, file);
   });
-  const int64_t min_freq = spec.min_word_freq >= 0 ? spec.min_word_freq
-                           : spec.dict_size > 0    ? 0
-                                                   : 50;
-  const WordMap dictionary = counts.dictionary(min_freq, spec.dict_size);
+  const WordMap dictionary = dictionary_of(counts, spec);
 
   auto records = std::make_unique<NgramRecords>(
       fields_of(spec, static_cast<int64_t>(dictionary.size())), spec.memory_limit);
-  const int64_t cut = counts.lines() - counts.lines() / 10;
-  int64_t at = 0;
-  each_line(from.record_files, from, [&](std::string_view line, const std::string& file) {
-    if (!from.split || (at++ >= cut) == spec.test) records->add_line(line, dictionary, file);
-  });
+  each_record_line(from, spec.test, counts.lines(),
+                   [&](std::string_view line, const std::string& file) {
+                     records->add_line(line, dictionary, file);
+                   });
   require(records->size() > 0, Error::Kind::data,
           from.record_files.empty() ? "generated text" : from.record_files.front(),
           ": expected at least one line of ", spec.ngram - 2,
           " words, found none; ask for a smaller ngram");
-  std::string source = source_of(spec, from, records->size());
+  std::string source = describe_text(from, spec, records->size());
   return read_records(std::move(records), spec, std::move(source));
 }
 

@@ -29,6 +29,21 @@ void Columns::end_record(const std::string& file) {
   ++rows_;
 }
 
+void Columns::append(const Columns& other, const std::string& file) {
+  require(rows_ + other.rows_ <= std::numeric_limits<uint32_t>::max(), Error::Kind::data, file,
+          ": more than 2^32 - 1 records; read fewer files at once");
+  budget_.take(other.counted_, file);
+  counted_ += other.counted_;
+  rows_ += other.rows_;
+  for (size_t f = 0; f < fields_.size(); ++f) {
+    Column& to = columns_[f];
+    const Column& from = other.columns_[f];
+    const uint64_t before = to.bytes.size() / size_of(fields_[f].dtype);
+    to.bytes.insert(to.bytes.end(), from.bytes.begin(), from.bytes.end());
+    for (const uint64_t end : from.ends) to.ends.push_back(before + end);
+  }
+}
+
 void Columns::clear() {
   for (Column& c : columns_) {
     c.bytes.clear();

@@ -51,6 +51,8 @@ class Columns : public Records {
   }
   // Ends the record: every dense field has its elements by now. Throws Error(data) above the limit.
   void end_record(const std::string& file);
+  // Adds the records of `other`, which has the same fields. Throws Error(data) above the limit.
+  void append(const Columns& other, const std::string& file);
   // Forgets all records and keeps the memory.
   void clear();
 

@@ -68,6 +68,7 @@ RemoteOps take_remote_ops(std::vector<Op>& ops, const Block& block) {
               "': it holds selected rows, and shards take dense gradients");
       remote.pushes.push_back({grad, param_of(op)});
     } else if (op.type == "recv") {
+      if (op.attrs.get<bool>("do_not_run", false)) continue;
       remote.pulls.push_back({whole(op, op.out["Out"], joined_to), param_of(op)});
     } else if (!is_barrier(op) && !is_of_cut(op, "split_byref") && !is_of_cut(op, "concat")) {
       left.push_back(std::move(op));

@@ -16,6 +16,11 @@ std::string slice_name(const std::string& whole, const SliceSpec& slice);
 Program trainer_half(const Program& main, const CutParts& parts,
                      const std::vector<SliceSpec>& slices, const TranspileOptions& options);
 
+// The startup program with receives at its end, as Fluid has it. They are marked do_not_run: a
+// trainer takes the values of the pservers over when it joins the job.
+Program trainer_startup(const Program& startup, const CutParts& parts,
+                        const std::vector<SliceSpec>& slices, const TranspileOptions& options);
+
 struct PserverHalf {
   Program main, startup;
 };

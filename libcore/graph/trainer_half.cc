@@ -33,7 +33,16 @@ class TrainerHalf {
   Program make() {
     drop_updates();
     for (size_t i = 0; i < pieces_.size(); ++i) send(i);
-    append_receives();
+    const Names received = append_receives(append_barrier(), false);
+    if (options_.sync) append_end(received);
+    append_joins();
+    return std::move(program_);
+  }
+
+  // `main` is a startup program here: what the shards have takes the place of what it made.
+  Program make_startup() {
+    append_end(append_receives({}, true));
+    append_joins();
     return std::move(program_);
   }
 
@@ -108,18 +117,26 @@ class TrainerHalf {
     }
   }
 
-  void append_receives() {
-    const auto trainer = static_cast<int32_t>(options_.trainer_id);
-    const Attrs barrier = {{"endpoints", options_.endpoints}, {"trainer_id", trainer}};
-    std::string all_sent;
-    if (options_.sync) {
-      all_sent = control_var();
-      const OpRoleGuard guard(program_, role::rpc);
-      block_.append({.type = "send_barrier",
-                     .in = {{"X", sent_}},
-                     .out = {{"Out", {all_sent}}},
-                     .attrs = barrier});
-    }
+  Attrs barrier_attrs() const {
+    return {{"endpoints", options_.endpoints},
+            {"trainer_id", static_cast<int32_t>(options_.trainer_id)}};
+  }
+
+  // What each receive waits for: sync, for all sends; otherwise for its own.
+  std::vector<Names> append_barrier() {
+    std::vector<Names> after;
+    for (const std::string& s : sent_) after.push_back({s});
+    if (!options_.sync) return after;
+    const std::string all_sent = control_var();
+    const OpRoleGuard guard(program_, role::rpc);
+    block_.append({.type = "send_barrier",
+                   .in = {{"X", sent_}},
+                   .out = {{"Out", {all_sent}}},
+                   .attrs = barrier_attrs()});
+    return std::vector<Names>(sent_.size(), {all_sent});
+  }
+
+  Names append_receives(const std::vector<Names>& after, bool do_not_run) {
     Names received;
     for (size_t i = 0; i < pieces_.size(); ++i) {
       const ParamGrad& names = parts_.updates[i].names;
@@ -127,18 +144,24 @@ class TrainerHalf {
       if (sliced(p)) create_slices(p.params, p, names.param);
       const OpRoleGuard guard(program_, role::rpc, {names.param, names.grad});
       block_.append({.type = "recv",
-                     .in = {{"X", {options_.sync ? all_sent : sent_[i]}}},
+                     .in = {{"X", after.empty() ? Names{} : after[i]}},
                      .out = {{"Out", p.params}},
                      .attrs = {{"epmap", p.endpoints},
                                {"recv_varnames", p.params},
-                               {"trainer_id", trainer},
+                               {"trainer_id", static_cast<int32_t>(options_.trainer_id)},
+                               {"do_not_run", do_not_run},
                                {"param", static_cast<int32_t>(i)}}});
       received.insert(received.end(), p.params.begin(), p.params.end());
     }
-    if (options_.sync) {
-      const OpRoleGuard guard(program_, role::rpc);
-      block_.append({.type = "fetch_barrier", .out = {{"Out", received}}, .attrs = barrier});
-    }
+    return received;
+  }
+
+  void append_end(const Names& received) {
+    const OpRoleGuard guard(program_, role::rpc);
+    block_.append({.type = "fetch_barrier", .out = {{"Out", received}}, .attrs = barrier_attrs()});
+  }
+
+  void append_joins() {
     for (size_t i = 0; i < pieces_.size(); ++i) {
       if (!sliced(pieces_[i])) continue;
       const OpRoleGuard guard(program_, role::dist);
@@ -163,6 +186,11 @@ class TrainerHalf {
 Program trainer_half(const Program& main, const CutParts& parts,
                      const std::vector<SliceSpec>& slices, const TranspileOptions& options) {
   return TrainerHalf(main, parts, slices, options).make();
+}
+
+Program trainer_startup(const Program& startup, const CutParts& parts,
+                        const std::vector<SliceSpec>& slices, const TranspileOptions& options) {
+  return TrainerHalf(startup, parts, slices, options).make_startup();
 }
 
 }  // namespace paddle

@@ -88,6 +88,7 @@ Cut transpile(const Program& main, const Program& startup, const TranspileOption
   cut.slices = make_slices(dense.global(), parts, options, cut.notes);
   place_slices(cut.slices, options.endpoints.size(), options.split);
   cut.trainer = trainer_half(dense, parts, cut.slices, options);
+  cut.trainer_startup = trainer_startup(startup, parts, cut.slices, options);
   for (size_t shard = 0; shard < options.endpoints.size(); ++shard) {
     PserverHalf half = pserver_half(dense, startup, parts, cut.slices, shard, options);
     cut.pservers.push_back(std::move(half.main));

@@ -54,6 +54,7 @@ struct Cut {
   std::vector<ParamGrad> params;  // in order of placement; send and recv name them by index
   std::vector<SliceSpec> slices;  // parameter after parameter
   Program trainer;                // Fluid's form: send, send_barrier, recv, fetch_barrier
+  Program trainer_startup;        // the startup program, with Fluid's receives at its end
   std::vector<Program> pservers;  // one per endpoint; block 0 holds listen_and_serv
   std::vector<Program> startups;  // of the pservers: first values of what their programs keep
   Names shared;  // what every pserver half keeps a copy of: learning rates, the step counter

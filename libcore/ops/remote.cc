@@ -67,8 +67,11 @@ std::vector<OpDef> remote_ops() {
       {.type = "recv",
        .in = {{"X", list}},
        .out = {{"Out", SlotDef::many}},
-       .attrs =
-           {{"epmap", Strings{}}, {"recv_varnames", Strings{}}, {"trainer_id", 0}, {"param", -1}}},
+       .attrs = {{"epmap", Strings{}},
+                 {"recv_varnames", Strings{}},
+                 {"trainer_id", 0},
+                 {"do_not_run", false},
+                 {"param", -1}}},
       {.type = "send_barrier", .in = {{"X", list}}, .out = {{"Out", list}}, .attrs = barrier},
       {.type = "fetch_barrier", .in = {{"X", list}}, .out = {{"Out", list}}, .attrs = barrier},
       {.type = "split_selected_rows",

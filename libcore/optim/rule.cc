@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "kernels/rows.h"
 #include "optim/rules.h"
+#include "optim/stream.h"
 
 namespace paddle::optim {
 namespace {
@@ -22,7 +23,9 @@ void run_dense(const Rule& rule, const Call<T>& call, const T* grad, int64_t n) 
     with_states(
         call,
         [&](auto*... s) {
-          if (call.from)
+          if (call.from && call.streams)
+            stream_dense_from(call.pool, n, f, call.from, call.param, grad, s...);
+          else if (call.from)
             update_dense_from(call.pool, n, f, call.from, call.param, grad, s...);
           else
             update_dense(call.pool, n, f, call.param, grad, s...);

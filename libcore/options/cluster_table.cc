@@ -69,7 +69,7 @@ OptionTable shared_rows() {
        "Seconds that a wait for a peer may last before the process gives up with exit code 7",
        network, between(1, most)},
       {"spin_microseconds", integer, "-1",
-       "Busy waiting for messages before sleeping; -1 chooses by the number of cores", network,
+       "Busy waiting for messages before sleeping; -1 does it after waits that were short", network,
        between(-1, 1000000)},
       {.name = "comment",
        .default_value = "",
@@ -252,6 +252,8 @@ OptionTable launch_rows() {
   return {
       {"server_num", integer, "2", "Pservers to start", group, between(1, 256)},
       {"worker_num", integer, "2", "Trainers to start", group, between(1, 1024)},
+      {"pin_cpus", flag, "true",
+       "Keep each trainer to its share of the processors, where there are enough for all", group},
   };
 }
 

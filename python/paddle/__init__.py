@@ -1,4 +1,29 @@
-"""PaddlePaddle's Python interface over the C++ core of this project."""
-from . import fluid
+"""PaddlePaddle's Python front end over this project's C++ core.
 
-__all__ = ["fluid"]
+`import paddle.fluid as fluid` gives the Fluid API, `import paddle.v2 as paddle` the older one; `paddle.batch`,
+`paddle.reader` and `paddle.dataset` serve both. Importing prints nothing and starts nothing.
+"""
+import importlib as _importlib
+
+from . import compat
+from . import reader
+from .batch import batch
+
+__all__ = ["batch", "compat", "dataset", "distributed", "fluid", "reader", "v2"]
+
+# These load the C++ core or much code, so they load when they are first used.
+_LAZY = ("dataset", "distributed", "fluid", "v2")
+
+
+def __getattr__(name: str):
+    if name in _LAZY:
+        return _importlib.import_module(f"{__name__}.{name}")
+    if name == "__version__":
+        from . import _core
+
+        return _core.version
+    raise AttributeError(f"module 'paddle' has no attribute {name!r}; it has {', '.join(__all__)}")
+
+
+def __dir__():
+    return sorted({*globals(), *_LAZY})

@@ -68,19 +68,23 @@ class PyTensor {
   Tensor own_;
 };
 
+class PyJob;  // a trainer's part in a job with pservers: job.h
+
 // An executor as Python holds it.
 class PyExecutor {
  public:
   PyExecutor(int threads, bool check_nan_inf, bool profile);
   // `step` < 0: the program's own count.
   py::list run(const ProgramPtr& program, const ScopePtr& scope, const py::dict& feed,
-               const py::list& fetch, bool return_numpy, int64_t step);
-  void set_remote(std::shared_ptr<Remote> remote);
+               const py::list& fetch, bool return_numpy, int64_t step,
+               const std::shared_ptr<PyJob>& job);
   std::vector<OpCost> profile();
 
  private:
+  void join(const ScopePtr& scope, const std::shared_ptr<PyJob>& job);
+
   std::mutex mutex_;
-  std::shared_ptr<Remote> remote_;  // shared with Python's handle on it; plans point at it
+  std::shared_ptr<PyJob> job_;  // plans point at it
   std::unique_ptr<Executor> executor_;
 };
 
@@ -89,6 +93,11 @@ void bind_program(py::module_& m);
 void bind_layers(py::module_& m);
 void bind_tensor(py::module_& m);
 void bind_executor(py::module_& m);
+void bind_data(py::module_& m);
+void bind_dataset(py::module_& m);
+void bind_options(py::module_& m);
 void bind_io(py::module_& m);
+void bind_transpile(py::module_& m);
+void bind_serve(py::module_& m);
 
 }  // namespace paddle

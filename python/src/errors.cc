@@ -56,7 +56,12 @@ void bind_errors(py::module_& m) {
     }
   });
 
-  set_interrupt_check([] {
+  // Python handles signals in its main thread only. Other threads must not even ask: some outlive
+  // the interpreter.
+  const auto main_thread =
+      py::module_::import("threading").attr("main_thread")().attr("ident").cast<unsigned long>();
+  set_interrupt_check([main_thread] {
+    if (PyThread_get_thread_ident() != main_thread) return;
     const py::gil_scoped_acquire gil;
     if (PyErr_CheckSignals() != 0) throw py::error_already_set();
   });

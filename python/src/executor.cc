@@ -3,6 +3,7 @@
 
 #include "base/suggest.h"
 #include "bindings.h"
+#include "job.h"
 
 namespace paddle {
 namespace {
@@ -89,7 +90,8 @@ PyExecutor::PyExecutor(int threads, bool check_nan_inf, bool profile) {
 }
 
 py::list PyExecutor::run(const ProgramPtr& program, const ScopePtr& scope, const py::dict& feed,
-                         const py::list& fetch, bool return_numpy, int64_t step) {
+                         const py::list& fetch, bool return_numpy, int64_t step,
+                         const std::shared_ptr<PyJob>& job) {
   Fed fed = feeds_of(program->global(), feed);
   Names fetches;
   fetches.reserve(fetch.size());
@@ -101,12 +103,16 @@ py::list PyExecutor::run(const ProgramPtr& program, const ScopePtr& scope, const
     const py::gil_scoped_release others;
     const std::lock_guard<std::mutex> one(mutex_);
     const std::lock_guard<std::mutex> alone(scope->mutex);
+    if (job) join(scope, job);
     Plan& plan = executor_->plan(*program, scope->scope, fed.names, fetches);
     for (size_t i = 0; i < fed.tensors.size(); ++i) {
       if (plan.writes_feed(i)) fed.tensors[i] = fed.tensors[i].clone();
       plan.feed(i, fed.tensors[i]);
     }
-    plan.run(step < 0 ? program->next_step++ : static_cast<uint64_t>(step));
+    if (job)
+      job->run(plan, *program);
+    else
+      plan.run(step < 0 ? program->next_step++ : static_cast<uint64_t>(step));
     for (size_t i = 0; i < fetches.size(); ++i) fetched.push_back(plan.fetch(i));
   }
   py::list out(fetched.size());
@@ -121,10 +127,12 @@ py::list PyExecutor::run(const ProgramPtr& program, const ScopePtr& scope, const
   return out;
 }
 
-void PyExecutor::set_remote(std::shared_ptr<Remote> remote) {
-  const auto lock = locked(mutex_);
-  executor_->set_remote(remote.get());
-  remote_ = std::move(remote);
+// Plans of a trainer half talk to the job that they belong to.
+void PyExecutor::join(const ScopePtr& scope, const std::shared_ptr<PyJob>& job) {
+  job->begin(scope);
+  if (job_ == job) return;
+  executor_->set_remote(&job->remote());
+  job_ = job;
 }
 
 std::vector<OpCost> PyExecutor::profile() {
@@ -133,14 +141,12 @@ std::vector<OpCost> PyExecutor::profile() {
 }
 
 void bind_executor(py::module_& m) {
-  py::class_<Remote, std::shared_ptr<Remote>>(m, "Remote",
-                                              "Where gradients go and parameters come from.");
   py::class_<PyExecutor, std::shared_ptr<PyExecutor>>(m, "Executor")
       .def(py::init<int, bool, bool>(), py::arg("threads") = 1, py::arg("check_nan_inf") = false,
            py::arg("profile") = false)
       .def("run", &PyExecutor::run, py::arg("program"), py::arg("scope"), py::arg("feed"),
-           py::arg("fetch"), py::arg("return_numpy") = true, py::arg("step") = -1)
-      .def("set_remote", &PyExecutor::set_remote, py::arg("remote").none(true))
+           py::arg("fetch"), py::arg("return_numpy") = true, py::arg("step") = -1,
+           py::arg("job") = std::shared_ptr<PyJob>(), "With a job, a step of it.")
       .def("profile", [](PyExecutor& e) {
         py::list out;
         for (const OpCost& c : e.profile())

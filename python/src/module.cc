@@ -8,6 +8,11 @@ PYBIND11_MODULE(_core, m) {
   paddle::bind_program(m);
   paddle::bind_layers(m);
   paddle::bind_tensor(m);
+  paddle::bind_transpile(m);  // before the executor, whose run() names its Job
+  paddle::bind_serve(m);
   paddle::bind_executor(m);
+  paddle::bind_data(m);
+  paddle::bind_dataset(m);
+  paddle::bind_options(m);
   paddle::bind_io(m);
 }

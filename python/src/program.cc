@@ -200,6 +200,7 @@ void bind_op(py::module_& m) {
       .def("index", &PyOp::index)
       .def("text", [](const PyOp& o) { return op_text(o.get()); })
       .def("record_text", [](const PyOp& o) { return record_text(o.get()); })
+      .def("__hash__", [](const PyOp& o) { return std::hash<const void*>()(o.op); })
       .def("__eq__", [](const PyOp& a, const PyOp& b) { return a.op == b.op; });
 }
 

@@ -278,7 +278,8 @@ class Waiting(Case):
 
     def test_ctrl_c_ends_a_long_run(self):
         code = LONG_RUN + "print('ready', flush=True)\nexe.run(feed=feed, fetch_list=[y])\nprint('done')"
-        with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as p:
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        with subprocess.Popen([sys.executable, "-c", code], **pipes) as p:
             self.assertEqual(p.stdout.readline(), "ready\n")
             start = time.monotonic()
             os.kill(p.pid, signal.SIGINT)

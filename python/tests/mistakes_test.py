@@ -98,7 +98,8 @@ class Others(Case):
         with fresh():
             x = layer("data", name="x", shape=[13])
             y = layer("data", name="y", shape=[12])
-            with self.says(ValueError, "elementwise_add", "[-1, 13]", "[-1, 12]", "made at", os.path.basename(__file__)):
+            here = os.path.basename(__file__)
+            with self.says(ValueError, "elementwise_add", "[-1, 13]", "[-1, 12]", "made at", here):
                 layer("elementwise_add", x=x, y=y)
             with self.says(ValueError, "there is no layer 'fcc'", "did you mean 'fc'?"):
                 layer("fcc", input=x, size=1)
@@ -147,8 +148,8 @@ class Others(Case):
             fluid.Program().random_seed = -1
 
     def test_kinds_of_exceptions(self):
-        bases = {"ConfigError": ValueError, "DataError": ValueError, "FileError": OSError, "NumericError": ArithmeticError,
-                 "ProtocolError": ConnectionError, "PeerError": ConnectionError}
+        bases = {"ConfigError": ValueError, "DataError": ValueError, "FileError": OSError,
+                 "NumericError": ArithmeticError, "ProtocolError": ConnectionError, "PeerError": ConnectionError}
         for name, base in bases.items():
             self.assertTrue(issubclass(getattr(core, name), (core.EnforceNotMet,)), name)
             self.assertTrue(issubclass(getattr(core, name), base), name)

@@ -27,7 +27,8 @@ class Naming(Case):
     def test_startup_ops_stand_in_reverse_order(self):
         with fresh() as net:
             line_fit(None)
-            self.assertEqual([op.output_arg_names for op in net.startup.global_block().ops], [["fc_0.b_0"], ["fc_0.w_0"]])
+            written = [op.output_arg_names for op in net.startup.global_block().ops]
+            self.assertEqual(written, [["fc_0.b_0"], ["fc_0.w_0"]])
 
     def test_gradients_and_optimizer_state(self):
         wanted = {
@@ -49,8 +50,8 @@ class Naming(Case):
             line_fit()
             ops = net.main.global_block().ops
             self.assertEqual([op.type for op in ops], [
-                "mul", "elementwise_add", "elementwise_sub", "square", "mean", "fill_constant", "mean_grad", "square_grad",
-                "elementwise_sub_grad", "elementwise_add_grad", "mul_grad", "sgd", "sgd"])
+                "mul", "elementwise_add", "elementwise_sub", "square", "mean", "fill_constant", "mean_grad",
+                "square_grad", "elementwise_sub_grad", "elementwise_add_grad", "mul_grad", "sgd", "sgd"])
             loss_op = next(op for op in ops if op.type == "mean")
             seed_op = next(op for op in ops if op.type == "fill_constant")
             self.assertEqual((loss_op.attr("op_role"), seed_op.attr("op_role")), (256, 257))
@@ -130,6 +131,7 @@ class Objects(Case):
             self.assertEqual(op.attr("scale"), 3.0)
             first = block._prepend_op(type="scale", inputs={"X": ["x"]}, outputs={"Out": ["early"]})
             self.assertEqual([o.idx for o in (first, op)], [0, 1])
+            self.assertEqual({first, op}, set(block.ops))
             self.assertEqual(block.var("early").shape, (2, 3))
             op._set_attr("scale", 4.0)
             given = np.ones((2, 3), "float32")

@@ -16,8 +16,8 @@ class Net:
         self.exe = fluid.Executor(fluid.CPUPlace())
 
     def run(self, feed=None, fetch=(), program=None, **kwargs):
-        return self.exe.run(self.main if program is None else program, feed=feed, fetch_list=list(fetch), scope=self.scope,
-                            **kwargs)
+        program = self.main if program is None else program
+        return self.exe.run(program, feed=feed, fetch_list=list(fetch), scope=self.scope, **kwargs)
 
     def start(self):
         self.exe.run(self.startup, scope=self.scope)

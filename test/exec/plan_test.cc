@@ -102,6 +102,48 @@ TEST_CASE("plan", "[exec]") {
     plan.run(0);
     CHECK(values_of(plan.fetch(0)) == std::vector<double>{10, 12, 14});
   }
+  SECTION("tells which feeds it writes to") {
+    Program p = chain(2);
+    p.global().append(
+        {.type = "scale", .in = {{"X", {"x1"}}}, .out = {{"Out", {"x0"}}}, .attrs = {}});
+    const Plan both(p, 0, scope, {"x0", "x1"}, {"x0"}, pool, {.fuse = false});
+    CHECK(both.writes_feed(0));
+    const Plan reads(chain(2), 0, scope, {"x0"}, {"x2"}, pool, {.fuse = false});
+    CHECK_FALSE(reads.writes_feed(0));
+  }
+  SECTION("errors say where the op was made, also of a fused one") {
+    Program p;
+    p.current_origin = "train.py:7: fc(x)";
+    p.global().create({.name = "x", .shape = {-1, 4}});
+    p.global().create({.name = "w", .shape = {4, 2}});
+    p.global().create({.name = "b", .shape = {2}});
+    p.global().append({.type = "mul", .in = {{"X", {"x"}}, {"Y", {"w"}}}, .out = {{"Out", {"m"}}}});
+    p.global().append({.type = "elementwise_add",
+                       .in = {{"X", {"m"}}, {"Y", {"b"}}},
+                       .out = {{"Out", {"y"}}},
+                       .attrs = {{"axis", 1}}});
+    for (const bool fuse : {false, true}) {
+      Plan plan(p, 0, scope, {"x"}, {"y"}, pool, {.fuse = fuse});
+      CHECK(plan.step_count() == (fuse ? 1 : 2));
+      plan.feed(0, random_tensor(DType::f32, {3, 4}, 1));
+      CHECK_THROWS_WITH(plan.run(0),
+                        Contains("'w' is read before") && Contains("made at train.py:7: fc(x)"));
+    }
+  }
+  SECTION("measures every op") {
+    const Program p = chain(4);
+    Plan plan(p, 0, scope, {"x0"}, {"x4"}, pool, {.fuse = false, .profile = true});
+    const Tensor x = random_tensor(DType::f32, {10, 64}, 1);
+    plan.feed(0, x);
+    for (int i = 0; i < 3; ++i) plan.run(0);
+    REQUIRE(plan.profile().size() == 4);
+    for (const OpCost& c : plan.profile()) {
+      CHECK(c.calls == 3);
+      CHECK(c.least > 0);
+      CHECK(c.least <= c.most);
+      CHECK(c.most <= c.seconds);
+    }
+  }
   SECTION("LoD follows the batch") {
     Trained t;
     bag_of_words(t, "sum");

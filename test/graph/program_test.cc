@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "graph/backward.h"
+
 using namespace paddle;
 using Catch::Matchers::Contains;
 
@@ -132,4 +134,39 @@ TEST_CASE("names are counted per key", "[graph]") {
   CHECK(names.next("embedding") == "embedding_0");
   names.prefix = "left/";
   CHECK(names.next("fc") == "left/fc_2");
+}
+
+TEST_CASE("ops know where they were made", "[graph]") {
+  Program p;
+  p.global().create({.name = "x", .shape = {-1, 3}});
+  p.current_origin = "train.py:3: y = relu(x)";
+  p.global().append(relu("x", "y"));
+  p.current_origin = "train.py:4: loss = mean(y)";
+  p.global().append({.type = "mean", .in = {{"X", {"y"}}}, .out = {{"Out", {"loss"}}}});
+  p.current_origin.clear();
+  append_gradients(p, {"loss"}, {"x"});
+  p.global().append(relu("x", "z"));
+
+  const auto origin = [&](const std::string& type) {
+    for (const auto& op : p.global().ops())
+      if (op->type == type) return op->origin;
+    return std::string("no such op");
+  };
+  CHECK(origin("relu") == "train.py:3: y = relu(x)");
+  CHECK(origin("relu_grad") == "train.py:3: y = relu(x)");  // a gradient is its forward op's
+  CHECK(origin("mean_grad") == "train.py:4: loss = mean(y)");
+  CHECK(p.global().ops().back()->origin.empty());
+
+  SECTION("which is no part of what they are") {
+    Op same = *p.global().ops()[0];
+    same.origin = "elsewhere";
+    CHECK(same == *p.global().ops()[0]);
+  }
+  SECTION("and errors say it") {
+    p.current_origin = "train.py:9: y = mul(x, x)";
+    CHECK_THROWS_WITH(
+        p.global().append(
+            {.type = "mul", .in = {{"X", {"x"}}, {"Y", {"x"}}}, .out = {{"Out", {"bad"}}}}),
+        Contains("while adding mul") && Contains("made at train.py:9: y = mul(x, x)"));
+  }
 }

@@ -111,6 +111,18 @@ TEST_CASE("the trainer's half has Fluid's op list", "[graph]") {
           Names{"fc_b", "fc_w.block0", "fc_w.block1"});
     CHECK(only_op(cut.trainer, "concat").out["Out"] == Names{"fc_w"});
   }
+  SECTION("the startup program ends with receives that the plan leaves out") {
+    const Cut cut = n.cut({.trainers = 2, .endpoints = two});
+    const Names types = block_types(cut.trainer_startup, 0);
+    const Names before = block_types(n.net.startup, 0);
+    REQUIRE(types.size() == before.size() + 4);
+    CHECK(Names(types.begin(), types.begin() + static_cast<ptrdiff_t>(before.size())) == before);
+    CHECK(Names(types.end() - 4, types.end()) == Names{"recv", "recv", "fetch_barrier", "concat"});
+    CHECK(only_op(cut.trainer_startup, "recv").in["X"].empty());
+    Scope scope;
+    n.exe.run(cut.trainer_startup, scope);
+    CHECK(scope.tensor("fc_w").shape() == Shape{1000, 1000});
+  }
   SECTION("in one piece") {
     const Cut cut = n.cut({.trainers = 2, .endpoints = two, .slice_var_up = false});
     CHECK(block_types(cut.trainer, 0) ==

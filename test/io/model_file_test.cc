@@ -121,6 +121,22 @@ TEST_CASE("saved programs of every version keep their bytes", "[io]") {
     CHECK(kept(block(field(0x1a, field(0x0a, "v") + field(0x12, type)))));
 }
 
+TEST_CASE("a program prints as protobuf's text, with names for numbers", "[io]") {
+  Program p;
+  p.global().create({.name = "x", .dtype = DType::i64, .shape = {-1, 3}, .persistable = true});
+  p.global().append(
+      {.type = "scale", .in = {{"X", {"x"}}}, .out = {{"Out", {"y"}}}, .attrs = {{"scale", 2.f}}});
+  const std::string text = record_text(p);
+  CHECK(text.rfind("blocks {\n  idx: 0\n  parent_idx: -1\n  vars {\n    name: \"x\"\n", 0) == 0);
+  CHECK_THAT(text, Contains("data_type: INT64\n          dims: -1\n          dims: 3\n"));
+  CHECK_THAT(text, Contains("name: \"scale\"\n      type: FLOAT\n      f: 2\n"));
+  CHECK_THAT(
+      record_text(p.global().var("x")),
+      Contains("name: \"x\"\ntype {\n  type: LOD_TENSOR\n") && Contains("persistable: true"));
+  CHECK_THAT(record_text(*p.global().ops()[0]), Contains("type: \"scale\"\n"));
+  CHECK_THAT(record_text(p.global()), Contains("idx: 0\nparent_idx: -1\n"));
+}
+
 TEST_CASE("packed lists and unknown fields are read", "[io]") {
   const std::string packed = attr("ints", 3, field(0x32, bytes({1, 2, 3})));
   const Program p = read_program(program(field(0x22, op(packed + bytes({0x78, 1})))));

@@ -244,3 +244,29 @@ TEST_CASE("a warm-up may lead to another schedule, and ftrl has decays beside it
              }),
              Contains("must be a number"));
 }
+
+TEST_CASE("schedules come from named arguments", "[layers]") {
+  NetCase c;
+  const Dict decay = {{"type", "exponential_decay"}, {"decay_steps", 10}, {"decay_rate", 0.5}};
+  const std::string given = build_schedule(c.b, decay, LearningRate(0.1));
+  CHECK(c.b.var(given).shape == Shape{1});
+
+  Dict warmup = {{"type", "linear_lr_warmup"},
+                 {"learning_rate", given},
+                 {"warmup_steps", 5},
+                 {"start_lr", 0.0},
+                 {"end_lr", 0.1}};
+  CHECK(build_schedule(c.b, warmup) != given);
+  CHECK_THAT(error_of([&] {
+               Dict wrong = decay;
+               wrong.emplace_back("learning_rate", given);
+               build_schedule(c.b, wrong);
+             }),
+             Contains("must be a number, found the variable '" + given + "'"));
+  CHECK_THAT(error_of([&] {
+               build_schedule(c.b, {{"type", "exponential_deca"}});
+             }),
+             Contains("did you mean 'exponential_decay'?"));
+  warmup[1].second = "nothing";
+  CHECK_THAT(error_of([&] { build_schedule(c.b, warmup); }), Contains("'nothing'"));
+}

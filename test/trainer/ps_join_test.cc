@@ -43,6 +43,13 @@ TEST_CASE("joining: the beginning", "[trainer]") {
     const auto d = decide({ready({{0, 0, false}}), empty()}, {.init = "others"});
     CHECK(d.action == Action::wait);
     CHECK_THAT(d.why, Contains("host:7"));
+    // … who has gone: then all shards begin again with this trainer's values.
+    const auto own =
+        decide({ready({{0, 0, false}}), empty()}, {.init = "others", .impatient = true});
+    CHECK(own.action == Action::configure);
+    CHECK(own.shards == Indices{0, 1});
+    CHECK(own.epoch == 1);
+    CHECK(own.reset);
   }
   SECTION("a shard that is being configured is waited for") {
     Greeting g = empty();

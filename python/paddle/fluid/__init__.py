@@ -1,17 +1,21 @@
 """Fluid: networks as programs of layers, run by an Executor, alone or with parameter servers."""
 from . import compiler, core, executor, framework, io, layer_helper, lod_tensor, profiler, unique_name
-from .compiler import BuildStrategy, CompiledProgram, ExecutionStrategy, ParallelExecutor
 from . import (average, backward, clip, evaluator, initializer, layers, metrics, nets, optimizer, param_attr,
                regularizer)
 from .backward import append_backward, gradients
-from .data import data
-from .param_attr import ParamAttr, WeightNormParamAttr
+from .compiler import BuildStrategy, CompiledProgram, ExecutionStrategy, ParallelExecutor
 from .core import (CPUPlace, CUDAPinnedPlace, CUDAPlace, LoDTensor, Scope, cpu_places, cuda_pinned_places, cuda_places,
                    is_compiled_with_cuda)
+from .data import data
+from .data_feeder import DataFeeder
+from .dataset import DatasetFactory, InMemoryDataset, QueueDataset
 from .executor import Executor, global_scope, scope_guard
 from .framework import (Program, Variable, default_main_program, default_startup_program, default_trainer_program,
                         name_scope, program_guard)
 from .io import load, save
 from .lod_tensor import create_lod_tensor, create_random_int_lodtensor
+from .param_attr import ParamAttr, WeightNormParamAttr
+from . import communicator, transpiler
+from .transpiler import DistributeTranspiler, DistributeTranspilerConfig, memory_optimize, release_memory
 
 Tensor = LoDTensor

@@ -115,6 +115,24 @@ class Executor:
             return self._run_distributed(program, feed, fetches, scope, return_numpy)
         return runner.run(program._core, scope, feed, fetches, return_numpy)
 
+    def train_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,
+                           fetch_info=None, print_period=100) -> None:
+        """Runs a program on every batch of a data set (fluid.DatasetFactory), once through its files.
+
+        thread: how many threads read and train on the same parameters; 0 = as the data set says.
+        fetch_list, fetch_info: printed to stdout after every print_period batches of the first thread.
+        debug: what the ops cost goes to stderr.
+        """
+        from .dataset_run import run_from_dataset
+        run_from_dataset(self, program, dataset, scope, thread, debug, fetch_list, fetch_info, print_period)
+
+    def infer_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,
+                           fetch_info=None, print_period=100) -> None:
+        """As train_from_dataset. Give it a program without backward and optimizer ops: clone(for_test=True) before
+        minimize."""
+        from .dataset_run import run_from_dataset
+        run_from_dataset(self, program, dataset, scope, thread, debug, fetch_list, fetch_info, print_period)
+
     @staticmethod
     def _program_of(program) -> Program:
         inner = getattr(program, "_program", None)  # a CompiledProgram

@@ -231,7 +231,9 @@ class Program:
     def clone(self, for_test: bool = False) -> "Program":
         """A copy. With for_test, dropout and batch_norm behave as in inference; ops of backward and optimizer stay, so
         clone before minimize()."""
-        return Program._over(self._core.clone(for_test))
+        copy = Program._over(self._core.clone(for_test))
+        copy._distributed = self._distributed
+        return copy
 
     def _prune(self, targets) -> "Program":
         targets = targets if isinstance(targets, (list, tuple)) else [targets]

@@ -113,5 +113,5 @@ def scaled_dot_product_attention(queries: Variable, keys: Variable, values: Vari
 def __getattr__(name: str):
     if name.startswith("__"):
         raise AttributeError(name)
-    raise AttributeError(f"fluid.nets has no '{name}': there are {', '.join(__all__)}; a net that needs an op which the "
-                         "core does not have (sequence_conv) is not there")
+    raise AttributeError(f"fluid.nets has no '{name}': there are {', '.join(__all__)}; a net that needs an op which "
+                         "the core does not have (sequence_conv) is not there")

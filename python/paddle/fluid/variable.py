@@ -210,4 +210,5 @@ class Operator:
     def __eq__(self, other):
         return isinstance(other, Operator) and self._core == other._core
 
-    __hash__ = object.__hash__
+    def __hash__(self):
+        return hash(self._core)

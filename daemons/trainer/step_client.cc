@@ -1,0 +1,195 @@
+#include "trainer/step_client.h"
+
+#include <cstring>
+#include <set>
+
+#include "base/log.h"
+#include "io/program_buffer.h"
+
+namespace paddle {
+namespace {
+
+Program without_seeds(const Program& program) {
+  Program out(program);
+  out.random_seed = 0;
+  for (const auto& op : out.global().ops())
+    if (op->attrs.get<int32_t>("seed", 0) != 0) op->attrs.set("seed", 0);
+  return out;
+}
+
+// A script has no passes that we know of: its place is the number of its step.
+Place place_of(uint64_t step) { return {.record = step, .batch = step}; }
+
+}  // namespace
+
+std::string network_digest(const Program& main, const Program& startup) {
+  return program_digest(without_seeds(main)) + program_digest(without_seeds(startup));
+}
+
+StepClient::StepClient(const Cut& cut, Scope& scope, const PsOptions& options)
+    : cut_(cut),
+      scope_(scope),
+      options_(options),
+      client_(cut, scope, options, [this] { first_values(); }) {}
+
+// Only these modes make the next step wait for the one before.
+bool StepClient::waits() const {
+  return options_.hello.mode == msg::Mode::sync || options_.hello.mode == msg::Mode::half_async;
+}
+
+// All that a shard may have to be given again.
+void StepClient::keep_first() {
+  first_.clear();
+  std::set<std::string> names(cut_.shared.begin(), cut_.shared.end());
+  for (const SliceSpec& s : cut_.slices) {
+    names.insert(s.param);
+    names.insert(s.states.begin(), s.states.end());
+  }
+  for (const std::string& name : names) {
+    const Variable* v = scope_.find(name);
+    require(v != nullptr && !v->tensor.empty(), Error::Kind::config, "the variable '", name,
+            "' has no value: run the startup program before the first step");
+    first_.emplace_back(name, v->tensor.clone());
+  }
+}
+
+void StepClient::first_values() {
+  for (const auto& [name, value] : first_) {
+    const Tensor& to = scope_.tensor(name);
+    require(to.shape() == value.shape() && to.dtype() == value.dtype(), Error::Kind::config, "'",
+            name, "' has changed its shape since training began");
+    std::memcpy(to.raw(), value.raw(), value.bytes());
+  }
+}
+
+// While it is held, memory that slices may land in stays, whatever is put into the scope.
+void StepClient::hold() {
+  held_.clear();
+  for (const ParamGrad& p : cut_.params)
+    held_.emplace_back(scope_.find(p.param), scope_.tensor(p.param));
+}
+
+bool StepClient::moved() const {
+  for (const auto& [variable, tensor] : held_)
+    if (variable->tensor.raw() != tensor.raw()) return true;
+  return false;
+}
+
+void StepClient::join() {
+  keep_first();
+  hold();
+  const Rewind start = client_.join(0);
+  joined_ = true;
+  step_ = start.step;
+  if (step_ == 0) {
+    keep_first();  // another trainer's may have come
+  } else {
+    log_info(text("this trainer takes part from step ", step_, " on"));
+  }
+}
+
+// Before anything is asked of the pservers.
+void StepClient::ready() {
+  require(!closed_, Error::Kind::config,
+          "this trainer has left the job (close()), so it cannot run or save any more: make an "
+          "executor and a transpiled program of their own for another job");
+  if (!joined_) return join();
+  if (broken_) {
+    const Rewind to = client_.rejoin();
+    if (waits()) go_to(to, false);
+    broken_ = false;
+  }
+  if (!moved()) return;
+  for (const ParamGrad& p : cut_.params) {
+    const Tensor& now = scope_.tensor(p.param);
+    for (const auto& [variable, tensor] : held_)
+      require(&variable->tensor != &now ||
+                  (now.shape() == tensor.shape() && now.dtype() == tensor.dtype()),
+              Error::Kind::config, "the parameter '", p.param, "' has become ",
+              name_of(now.dtype()), now.shape(), " in the scope, and the job has ",
+              name_of(tensor.dtype()), tensor.shape());
+  }
+  client_.refresh(step_);
+  client_.locate();
+  hold();
+}
+
+// To the step that all pservers can go on with. True where the step in hand is done.
+bool StepClient::go_to(const Rewind& to, bool computed) {
+  if (computed && to.step == step_ + 1) return true;
+  if (to.step != step_)
+    log_warn(text("the pservers are at step ", to.step, ", and this trainer was at step ", step_,
+                  ": it goes on there with the batch at hand",
+                  to.step < step_ ? text("; the ", step_ - to.step,
+                                         " batches since then are not repeated, as a script "
+                                         "cannot go back in its data (snapshots of the pservers, "
+                                         "snapshot_dir, make them fewer)")
+                                  : ""));
+  if (to.step == step_) local_.restore(scope_);
+  step_ = to.step;
+  return false;
+}
+
+void StepClient::run(Plan& plan, const Program& program) {
+  for (bool done = false; !done;) {
+    bool computed = false;
+    try {
+      ready();
+      local_.keep(program, cut_.params, scope_);
+      client_.begin_step(step_, place_of(step_), place_of(step_ + 1));
+      plan.run(step_);
+      computed = true;
+      client_.end_step();
+      if (waits()) client_.refresh(step_ + 1);
+      done = true;
+    } catch (const Rewind& to) {
+      done = go_to(to, computed);
+    } catch (...) {
+      broken_ = joined_;
+      throw;
+    }
+  }
+  ++step_;
+  client_.tell({.step = step_, .batch = step_, .state = "training"});
+}
+
+// Between two steps: what went wrong is mended and tried again.
+template <class Body>
+void StepClient::retried(const Body& body) {
+  for (;;) {
+    try {
+      ready();
+      body();
+      return;
+    } catch (const Rewind& to) {
+      go_to(to, false);
+    } catch (...) {
+      broken_ = joined_;
+      throw;
+    }
+  }
+}
+
+void StepClient::collect() {
+  retried([&] {
+    client_.refresh(step_);
+    client_.collect();
+  });
+}
+
+void StepClient::close() {
+  if (closed_) return;
+  retried([&] {
+    if (trainer() == 0) {  // what is saved after this is the end of this trainer's work
+      client_.refresh(step_);
+      client_.collect();
+    }
+    client_.finish(step_);
+  });
+  client_.say_bye();
+  if (client_.dropped() > 0)
+    log_warn(text(client_.dropped(), " gradients were too old and not applied"));
+  closed_ = true;
+}
+
+}  // namespace paddle

@@ -1,0 +1,67 @@
+// A trainer whose batches somebody else brings, one call per step: a Python script. It does what
+// train.cc does around PsClient, but for going back in the data, which only their owner could do.
+//
+// A step is whole when the parameters of the next one are here (async and geo: when it was
+// computed), so that a step that broke can be computed again with the batch in hand, with the same
+// bits. Where the pservers go back further, the batch in hand is the next one that they get, and
+// the log says how many are not repeated.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "exec/plan.h"
+#include "trainer/local_state.h"
+#include "trainer/ps_client.h"
+
+namespace paddle {
+
+// Tells whether two processes train the same network. Seeds do not count: whoever configures the
+// pservers brings the first values of all.
+std::string network_digest(const Program& main, const Program& startup);
+
+class StepClient {
+ public:
+  // `cut` and `scope` outlive it.
+  StepClient(const Cut& cut, Scope& scope, const PsOptions& options);
+
+  // What plans of the trainer half talk to.
+  Remote& remote() { return client_; }
+  // One step: the plan of `program` (the trainer half, in geo mode the whole) has its feeds. The
+  // first one joins the job, and waits for the pservers.
+  void run(Plan& plan, const Program& program);
+  // Parameters and optimizer state of the pservers into the scope.
+  void collect();
+  // Leaves the job in good order; others go on. One that made no step joins first, so that nobody
+  // waits for it. Nothing happens the second time.
+  void close();
+
+  bool joined() const { return joined_; }
+  bool closed() const { return closed_; }
+  uint64_t step() const { return step_; }  // that is computed next
+  uint32_t trainer() const { return client_.trainer(); }
+
+ private:
+  void join();
+  void ready();
+  void keep_first();
+  void first_values();
+  void hold();
+  bool moved() const;
+  bool go_to(const Rewind& to, bool computed);
+  template <class Body>
+  void retried(const Body& body);
+  bool waits() const;
+
+  const Cut& cut_;
+  Scope& scope_;
+  PsOptions options_;
+  PsClient client_;
+  LocalState local_;
+  std::vector<std::pair<std::string, Tensor>> first_;     // values of step 0
+  std::vector<std::pair<const Variable*, Tensor>> held_;  // memory that slices land in
+  uint64_t step_ = 0;
+  bool joined_ = false, closed_ = false, broken_ = false;
+};
+
+}  // namespace paddle

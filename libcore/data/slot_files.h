@@ -1,0 +1,81 @@
+// Batches of MultiSlot text that a command makes of files: straight from the command to several
+// users at once, or held in memory and shuffled.
+#pragma once
+
+#include <mutex>
+
+#include "data/command_source.h"
+#include "data/line_format.h"
+
+namespace paddle {
+
+struct SlotSpec {
+  std::vector<FieldSpec> slots;  // in the order of the line
+  std::string command = "cat";   // open_command() says what it gets
+  HdfsConfig hdfs;
+  int64_t batch_size = 32;
+  // Set by whoever wants waiting readers to end; shared with them.
+  std::shared_ptr<std::atomic<bool>> stop = std::make_shared<std::atomic<bool>>(false);
+  uint64_t memory_limit = uint64_t{64} << 30;  // SlotMemory only
+};
+
+// A list of files that several users take from; every file goes to one of them.
+class FileList {
+ public:
+  explicit FileList(std::vector<std::string> files) : files_(std::move(files)) {}
+  // The next one and its number, or nothing after the last.
+  struct Item {
+    std::string file;
+    size_t index;
+  };
+  std::optional<Item> next();
+  size_t size() const { return files_.size(); }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::string> files_;
+  size_t at_ = 0;
+};
+
+// One user's batches. A batch may span files; only the last one may be short. Not for two threads.
+class SlotStream {
+ public:
+  // `files` outlives the stream.
+  SlotStream(const SlotSpec& spec, FileList& files);
+  // Fills `batch`; false after the last one. Throws Error(data or io).
+  bool next(Batch& batch);
+
+ private:
+  bool open_next();
+
+  SlotSpec spec_;
+  FileList& files_;
+  std::unique_ptr<LineFormat> format_;
+  Columns columns_;
+  std::unique_ptr<LineReader> lines_;
+  std::vector<uint32_t> rows_;  // 0, 1, …
+};
+
+// All records in memory, in the order of the files and their lines until they are shuffled.
+class SlotMemory {
+ public:
+  explicit SlotMemory(const SlotSpec& spec);
+  // Adds the records of all files, `threads` files at a time. Throws what the first bad one threw.
+  void load(const std::vector<std::string>& files, int threads);
+  void shuffle_records(uint64_t seed);
+  int64_t size() const { return static_cast<int64_t>(order_.size()); }
+  void clear();
+
+  // A pass over the records: users on any thread take batches until next() says false.
+  void rewind();
+  bool next(Batch& batch);
+
+ private:
+  SlotSpec spec_;
+  Columns columns_;
+  std::vector<uint32_t> order_;
+  std::mutex mutex_;
+  size_t at_ = 0;
+};
+
+}  // namespace paddle

@@ -1,0 +1,9 @@
+"""Known data sets, read from where they are on this machine; nothing is ever downloaded.
+
+A set is searched for in the directory of `--data_dir` (environment: PADDLE_INIT_DATA_DIR), in PADDLE_DATA_HOME and in
+`~/.cache/paddle/dataset`, in each also in a directory of the set's name; files may be plain, .gz or .xz. Where a set is
+nowhere, records of the same shape are generated from a fixed seed, and a line on stderr says so.
+"""
+from . import common, imikolov, mnist, uci_housing
+
+__all__ = ["common", "imikolov", "mnist", "uci_housing"]

@@ -1,0 +1,1 @@
+"""Starting the processes of a distributed training."""

@@ -1,0 +1,212 @@
+"""Starts a training with parameter servers on this machine:
+
+    python -m paddle.distributed.launch_ps --worker_num 2 --server_num 2 script.py [arguments of the script]
+
+Every process runs the script; the environment tells it its role, by the names of all eras. What a process prints
+goes to ``logs/serverlog.N`` or ``logs/workerlog.N``. When all workers have ended the servers are stopped. When a
+process fails, all are stopped, and the end of its log is shown.
+"""
+import argparse
+import ctypes
+import os
+import queue
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from typing import Dict, List, Optional
+
+__all__ = ["launch", "main"]
+
+_PATIENCE = 10.0  # seconds that a process has to end after SIGTERM
+_SHOWN_LINES = 20  # of the log of a process that failed
+
+
+def _flag(word: str) -> bool:
+    if word.lower() in ("true", "1", "yes", "t", "y"):
+        return True
+    if word.lower() in ("false", "0", "no", "f", "n"):
+        return False
+    raise argparse.ArgumentTypeError("must be True or False, not %r" % word)
+
+
+def _parse(arguments: Optional[List[str]]):
+    parser = argparse.ArgumentParser(prog="python -m paddle.distributed.launch_ps",
+                                     description="Starts parameter servers and workers that run one script.")
+    parser.add_argument("--cluster_node_ips", default="127.0.0.1", help="the machines of the job, separated by commas")
+    parser.add_argument("--node_ip", default="127.0.0.1", help="which of them this one is")
+    parser.add_argument("--start_port", type=int, default=6170, help="port of the first server; 0 takes free ones")
+    parser.add_argument("--print_config", type=_flag, default=True, help="say on stderr what is started")
+    parser.add_argument("--endpoints", default="", help="host:port of each server of this machine, instead of "
+                                                        "start_port")
+    parser.add_argument("--worker_num", type=int, default=2, help="workers of this machine")
+    parser.add_argument("--server_num", type=int, default=2, help="servers of this machine")
+    parser.add_argument("--log_dir", default="logs", help="where the output of the processes goes")
+    parser.add_argument("training_script", help="what every process runs")
+    parser.add_argument("training_script_args", nargs=argparse.REMAINDER, help="its arguments")
+    args = parser.parse_args(arguments)
+    if args.worker_num < 1 or args.server_num < 1:
+        parser.error("a job needs at least one worker and one server")
+    if not os.path.isfile(args.training_script):
+        parser.error("there is no script %r" % args.training_script)
+    return args
+
+
+def _free_ports(host: str, count: int):
+    """Ports that nobody has, and the sockets that keep them until the servers have bound them too."""
+    held = []
+    for _ in range(count):
+        s = socket.socket()
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        s.bind((host, 0))
+        held.append(s)
+    return [s.getsockname()[1] for s in held], held
+
+
+class _Job:
+    """The processes of this machine."""
+
+    def __init__(self, args):
+        self.args = args
+        nodes = [n.strip() for n in args.cluster_node_ips.split(",") if n.strip()]
+        if args.node_ip not in nodes:
+            raise SystemExit("launch_ps: --node_ip=%s is not among --cluster_node_ips=%s" %
+                             (args.node_ip, args.cluster_node_ips))
+        self.node = nodes.index(args.node_ip)
+        self.held: list = []
+        if args.endpoints:
+            self.endpoints = [e.strip() for e in args.endpoints.split(",") if e.strip()]
+            own = self.endpoints
+        else:
+            ports = [args.start_port + i for i in range(args.server_num)]
+            if args.start_port == 0:
+                if len(nodes) > 1:
+                    raise SystemExit("launch_ps: --start_port=0 works on one machine only: others would not know the "
+                                     "ports")
+                ports, self.held = _free_ports(args.node_ip, args.server_num)
+            self.endpoints = ["%s:%d" % (n, p) for n in nodes for p in ports]
+            own = ["%s:%d" % (args.node_ip, p) for p in ports]
+        self.own_endpoints = own
+        self.workers = args.worker_num * len(nodes)
+        self.processes: Dict[str, subprocess.Popen] = {}
+        self.logs: Dict[str, str] = {}
+        self.ended: queue.Queue = queue.Queue()
+
+    def _environment(self, **own) -> dict:
+        env = {k: v for k, v in os.environ.items() if k.lower() not in ("http_proxy", "https_proxy")}
+        hosts = ",".join(e.rpartition(":")[0] for e in self.endpoints)
+        everybody = ",".join(self.endpoints)
+        env.update(PADDLE_PSERVERS_IP_PORT_LIST=everybody, PADDLE_PSERVER_ENDPOINTS=everybody, PADDLE_PSERVERS=hosts,
+                   PADDLE_TRAINERS_NUM=str(self.workers), PADDLE_TRAINERS=str(self.workers), TRAINERS=str(self.workers),
+                   POD_IP=self.args.node_ip, PYTHONUNBUFFERED="1", **own)
+        return env
+
+    def start(self) -> None:
+        os.makedirs(self.args.log_dir, exist_ok=True)
+        for i, endpoint in enumerate(self.own_endpoints):
+            place = self.endpoints.index(endpoint)
+            self._start("server", i, dict(TRAINING_ROLE="PSERVER", PADDLE_TRAINING_ROLE="PSERVER",
+                                          PADDLE_PORT=endpoint.rpartition(":")[2], PADDLE_CURRENT_ENDPOINT=endpoint,
+                                          CURRENT_ENDPOINT=endpoint, PADDLE_PSERVER_ID=str(place)))
+        ports = ",".join(e.rpartition(":")[2] for e in self.endpoints)
+        for i in range(self.args.worker_num):
+            number = str(self.node * self.args.worker_num + i)
+            self._start("worker", i, dict(TRAINING_ROLE="TRAINER", PADDLE_TRAINING_ROLE="TRAINER", PADDLE_PORT=ports,
+                                          PADDLE_TRAINER_ID=number, TRAINER_ID=number))
+
+    def _start(self, kind: str, i: int, own: dict) -> None:
+        log = os.path.join(self.args.log_dir, "%slog.%d" % (kind, i))
+        command = [sys.executable, "-u", self.args.training_script] + self.args.training_script_args
+        with open(log, "w") as out:
+            process = subprocess.Popen(command, env=self._environment(**own), stdout=out, stderr=subprocess.STDOUT,
+                                       stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=_end_with_parent)
+        name = "%s %d" % (kind, i)
+        self.processes[name], self.logs[name] = process, log
+        threading.Thread(target=lambda: self.ended.put((name, process.wait())), daemon=True).start()
+
+    def wait(self) -> int:
+        """Until all workers have ended or something has failed; the exit code."""
+        left = {n for n in self.processes if n.startswith("worker")}
+        while left:
+            name, code = self.ended.get()
+            if code != 0 or name.startswith("server"):
+                self._tell_failure(name, code)
+                return code if code > 0 else 128 - code if code < 0 else 1
+            left.discard(name)
+        _say("all workers exit, going to finish parameter server")
+        return 0
+
+    def _tell_failure(self, name: str, code: int) -> None:
+        how = "was ended by signal %d" % -code if code < 0 else "ended with code %d" % code
+        _say("%s %s%s; the end of %s:" % (name, how, " before the workers" if name.startswith("server") else "",
+                                          self.logs[name]))
+        with open(self.logs[name], errors="replace") as f:
+            for line in f.readlines()[-_SHOWN_LINES:]:
+                _say("    " + line.rstrip("\n"))
+
+    def stop(self) -> None:
+        """Ends all processes that still run: in good order, and then by force."""
+        running = {n: p for n, p in self.processes.items() if p.poll() is None}
+        for p in running.values():
+            _kill(p, signal.SIGTERM)
+        for p in running.values():
+            try:
+                p.wait(_PATIENCE)
+            except subprocess.TimeoutExpired:
+                _kill(p, signal.SIGKILL)
+                p.wait()
+        for p in self.processes.values():  # what a process itself has started
+            _kill(p, signal.SIGKILL)
+        for s in self.held:
+            s.close()
+
+
+def _kill(process: subprocess.Popen, number: int) -> None:
+    try:
+        os.killpg(process.pid, number)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+def _end_with_parent() -> None:
+    """No process outlives a launcher that was killed."""
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(line + "\n")
+    sys.stderr.flush()
+
+
+def _stop_by_signal(number, frame):
+    raise SystemExit(128 + number)
+
+
+def launch(arguments: Optional[List[str]] = None) -> int:
+    """Starts the job that the command line (or ``arguments``) describes, waits for it, and returns its exit code."""
+    args = _parse(arguments)
+    job = _Job(args)
+    if args.print_config:
+        _say("servers: %s; workers: %d; logs in %s" % (",".join(job.endpoints), job.workers, args.log_dir))
+    before = signal.signal(signal.SIGTERM, _stop_by_signal)
+    try:
+        job.start()
+        code = job.wait()
+    except KeyboardInterrupt:
+        _say("stopping all processes")
+        code = 130
+    finally:
+        job.stop()
+        signal.signal(signal.SIGTERM, before)
+    if code == 0:
+        _say("all parameter server are killed")
+    return code
+
+
+def main() -> None:
+    sys.exit(launch())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,198 @@
+"""Data sets of files: MultiSlot text, as a pipe command prints it, for `Executor.train_from_dataset`.
+
+    dataset = fluid.DatasetFactory().create_dataset("QueueDataset")
+    dataset.set_use_var([ids, label])
+    dataset.set_pipe_command("python my_generator.py")
+    dataset.set_batch_size(100)
+    dataset.set_thread(2)
+    dataset.set_filelist(["part-0", "part-1"])
+    exe.train_from_dataset(program=fluid.default_main_program(), dataset=dataset)
+"""
+import random
+import sys
+import threading
+from typing import Any, List, Optional, Sequence
+
+from .. import _core
+from . import core
+from .framework import Variable
+
+__all__ = ["DatasetBase", "DatasetFactory", "InMemoryDataset", "QueueDataset"]
+
+
+class DatasetFactory:
+    """Makes data sets by the name of their class."""
+
+    def create_dataset(self, datafeed_class: str = "QueueDataset") -> "DatasetBase":
+        """A `QueueDataset` (files are read while training goes on) or an `InMemoryDataset`."""
+        kinds = {"QueueDataset": QueueDataset, "InMemoryDataset": InMemoryDataset}
+        if datafeed_class not in kinds:
+            raise ValueError(f"datafeed class {datafeed_class} does not exist; there are {', '.join(kinds)}")
+        return kinds[datafeed_class]()
+
+
+class DatasetBase:
+    """What both kinds of data sets share: files, the command that reads them, slots, batch size and threads."""
+
+    _feed_name = ""
+
+    def __init__(self):
+        self.pipe_command = "cat"
+        self.batch_size = 32
+        self.thread_num = 0
+        self.filelist: List[str] = []
+        self.use_var: List[Variable] = []
+        self._hdfs = ("", "")
+
+    def set_pipe_command(self, pipe_command: str) -> None:
+        """The shell command that turns a file on its stdin into MultiSlot text on its stdout. By default "cat"."""
+        self.pipe_command = pipe_command
+
+    def set_batch_size(self, batch_size: int) -> None:
+        """Samples per batch, 32 unless set."""
+        if batch_size <= 0:
+            raise ValueError(f"batch_size must be positive, got {batch_size}")
+        self.batch_size = batch_size
+
+    def set_thread(self, thread_num: int) -> None:
+        """Threads that read and train."""
+        self.thread_num = thread_num
+
+    def set_filelist(self, filelist: Sequence[str]) -> None:
+        """The files of the next pass; may be set again before each."""
+        self.filelist = list(filelist)
+
+    def set_use_var(self, var_list: Sequence[Variable]) -> None:
+        """Adds slots: variables in the order of the line. float32 and int64, dense or with lod_level 1."""
+        for var in var_list:
+            if core.dtype_name(var.dtype) not in ("float32", "int64"):
+                raise ValueError(f"Currently, fluid.dataset only supports dtype=float32 and dtype=int64; '{var.name}' "
+                                 f"is {core.dtype_name(var.dtype)}")
+            self.use_var.append(var)
+
+    def set_hdfs_config(self, fs_name: str, fs_ugi: str) -> None:
+        """How `hadoop fs` reaches files whose names begin with hdfs: or afs:."""
+        self._hdfs = (fs_name, fs_ugi)
+
+    def desc(self) -> str:
+        """The data set as text, in the form of Fluid's DataFeedDesc."""
+        lines = [f'name: "{self._feed_name}"', f"batch_size: {self.batch_size}", "multi_slot_desc {"]
+        for var in self.use_var:
+            dense = var.lod_level == 0
+            lines += ["  slots {", f'    name: "{var.name}"',
+                      f'    type: "{"float" if core.dtype_name(var.dtype) == "float32" else "uint64"}"',
+                      f"    is_dense: {str(dense).lower()}", "    is_used: true"]
+            lines += [f"    shape: {d}" for d in var.shape] if dense else []
+            lines.append("  }")
+        lines += ["}", f'pipe_command: "{self.pipe_command}"', f"thread_num: {max(1, self.thread_num)}"]
+        return "\n".join(lines) + "\n"
+
+    def _spec(self) -> "_core.SlotSpec":
+        if not self.use_var:
+            raise ValueError("the data set has no slots; name the variables of a line with set_use_var([...])")
+        slots = [(v.name, core.dtype_name(v.dtype), tuple(v.shape[1:]) or (1,), v.lod_level) for v in self.use_var]
+        return _core.SlotSpec(slots, self.pipe_command, self.batch_size, *self._hdfs)
+
+    def _files(self) -> List[str]:
+        if not self.filelist:
+            raise ValueError("the data set has no files; name them with set_filelist([...])")
+        return self.filelist
+
+    def _source(self):
+        """What a pass reads: SlotFiles or SlotMemory."""
+        raise NotImplementedError
+
+
+class QueueDataset(DatasetBase):
+    """Files are read while training goes on, each by one thread. Cannot be shuffled."""
+
+    _feed_name = "MultiSlotDataFeed"
+
+    def local_shuffle(self) -> None:
+        raise NotImplementedError("QueueDataset does not support local shuffle, please use InMemoryDataset for "
+                                  "local_shuffle")
+
+    def global_shuffle(self, fleet=None) -> None:
+        raise NotImplementedError("QueueDataset does not support global shuffle, please use InMemoryDataset for "
+                                  "global_shuffle")
+
+    def _source(self):
+        return _core.SlotFiles(self._spec(), self._files())
+
+
+class InMemoryDataset(DatasetBase):
+    """All records are loaded first and may be shuffled."""
+
+    _feed_name = "MultiSlotInMemoryDataFeed"
+
+    def __init__(self):
+        super().__init__()
+        self._memory: Optional["_core.SlotMemory"] = None
+        self._loading: Optional[threading.Thread] = None
+        self._failure: Optional[BaseException] = None
+
+    def load_into_memory(self) -> None:
+        """Reads all files, `thread_num` of them at a time."""
+        memory = _core.SlotMemory(self._spec())
+        memory.load(self._files(), max(1, self.thread_num))
+        self._memory = memory
+
+    def preload_into_memory(self, thread_num: Optional[int] = None) -> None:
+        """Begins to load while the script goes on; `wait_preload_done` ends it."""
+        if thread_num is not None:
+            self.thread_num = thread_num
+        self._failure = None
+
+        def load():
+            try:
+                self.load_into_memory()
+            except BaseException as error:
+                self._failure = error
+
+        self._loading = threading.Thread(target=load, daemon=True)
+        self._loading.start()
+
+    def wait_preload_done(self) -> None:
+        """Waits for `preload_into_memory`; raises what it met."""
+        if self._loading is None:
+            raise RuntimeError("wait_preload_done: call preload_into_memory first")
+        self._loading.join()
+        self._loading = None
+        if self._failure:
+            raise self._failure
+
+    def _loaded(self) -> "_core.SlotMemory":
+        if self._memory is None:
+            raise RuntimeError("the InMemoryDataset holds no records; call load_into_memory() first")
+        return self._memory
+
+    def local_shuffle(self) -> None:
+        """Shuffles the records of this process. random.seed(n) before makes the order repeatable."""
+        self._loaded().shuffle(random.getrandbits(64))
+
+    def global_shuffle(self, fleet: Any = None, thread_num: int = 12) -> None:
+        """Shuffles the records. With several workers each shuffles its own: records stay where they were read."""
+        if fleet is not None and fleet.worker_num() > 1:
+            print(f"InMemoryDataset.global_shuffle: records stay with the worker that read them; each of the "
+                  f"{fleet.worker_num()} workers shuffles its own. Split the data into many files to mix them.",
+                  file=sys.stderr)
+        self.local_shuffle()
+
+    def release_memory(self) -> None:
+        """Forgets the records."""
+        if self._memory is not None:
+            self._memory.clear()
+            self._memory = None
+
+    def get_memory_data_size(self, fleet: Any = None) -> int:
+        """Records held by this process."""
+        return self._loaded().size()
+
+    def get_shuffle_data_size(self, fleet: Any = None) -> int:
+        """Records after a shuffle: as many as before."""
+        return self._loaded().size()
+
+    def _source(self):
+        memory = self._loaded()
+        memory.rewind()
+        return memory

@@ -1,0 +1,93 @@
+"""Executor.train_from_dataset and infer_from_dataset."""
+import sys
+import threading
+from typing import Any, Callable, List, Optional, Sequence
+
+from .. import _core
+from . import executor as executors
+from .dataset import DatasetBase
+from .framework import Program, Variable, default_main_program
+
+_CODES = {"float32": "f", "float64": "d", "int64": "l", "int32": "i", "bool": "b", "uint8": "h"}
+
+
+def tensor_text(tensor: "_core.LoDTensor") -> str:
+    """A tensor as Fluid prints it beside the name of what was fetched."""
+    lod = "".join("{" + ", ".join(map(str, level)) + "}" for level in tensor.lod())
+    values = "".join(f"{v:g} " if isinstance(v, float) else f"{v} " for v in tensor.numpy().reshape(-1).tolist())
+    dims = ", ".join(map(str, tensor.shape()))
+    return f"\tlod: {{{lod}}}\n\tdim: {dims}\n\tlayout: NCHW\n\tdtype: {_CODES[tensor.dtype]}\n\tdata: [{values}]\n"
+
+
+def _printer(names: Sequence[str], infos: Sequence[str]) -> Callable[[List[Any]], None]:
+    def show(values):
+        for name, info, value in zip(names, infos, values):
+            sys.stdout.write(f"{info}\t{name}\t{tensor_text(value)}\t\n")
+        sys.stdout.flush()
+
+    return show
+
+
+def run_from_dataset(executor, program: Optional[Program], dataset: Optional[DatasetBase], scope, thread: int,
+                     debug: bool, fetch_list: Optional[Sequence[Any]], fetch_info: Optional[Sequence[str]],
+                     print_period: int) -> None:
+    """Runs a program on every batch of one pass over a data set."""
+    if dataset is None:
+        raise RuntimeError("dataset is need and should be initialized")
+    program = default_main_program() if program is None else executor._program_of(program)
+    scope = executors.global_scope() if scope is None else scope
+    threads = thread if thread > 0 else dataset.thread_num
+    if threads <= 0:
+        raise RuntimeError("You should set thread num first, either in Dataset or in Executor.train_from_dataset")
+    if print_period <= 0:
+        raise ValueError(f"print_period must be positive, got {print_period}")
+    names = [v.name if isinstance(v, Variable) else v for v in fetch_list or []]
+    infos = list(fetch_info) if fetch_info else names
+    if len(infos) != len(names):
+        raise ValueError(f"fetch_info has {len(infos)} texts for {len(names)} variables of fetch_list")
+    feeds = [v.name for v in dataset.use_var]
+    show = _printer(names, infos)
+    source = dataset._source()
+    if program._distributed is not None:
+        _serial(executor, program, scope, source, threads, feeds, names, print_period, show)
+        return
+    _core.hogwild(program._core, scope, source, threads, feeds, names, print_period, debug, show)
+
+
+def _serial(executor, program, scope, source, threads, feeds, names, print_period, show) -> None:
+    """One step at a time, as the pservers count them, over batches that several threads read."""
+    lock, failures, count = threading.Lock(), [], 0
+
+    def work():
+        nonlocal count
+        stream = source.open() if hasattr(source, "open") else source
+        while not failures:
+            batch = stream.next()
+            if batch is None:
+                return
+            with lock:
+                if failures:
+                    return
+                values = executor.run(program, feed=dict(zip(feeds, batch)), fetch_list=names, scope=scope,
+                                      return_numpy=False)
+                count += 1
+                if names and count % print_period == 0:
+                    show(values)
+
+    def guarded():
+        try:
+            work()
+        except BaseException as error:
+            failures.append(error)
+
+    readers = [threading.Thread(target=guarded, daemon=True) for _ in range(threads)]
+    for t in readers:
+        t.start()
+    try:
+        for t in readers:
+            t.join()
+    except BaseException as error:  # Ctrl-C: the threads end after the step in hand
+        failures.insert(0, error)
+        raise
+    if failures:
+        raise failures[0]

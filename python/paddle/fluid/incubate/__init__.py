@@ -1,0 +1,1 @@
+"""Fleet, and helpers to make data."""

@@ -1,0 +1,1 @@
+"""Fleet: one script for all processes of a distributed training."""

@@ -1,0 +1,1 @@
+"""Roles, and what all kinds of Fleet share."""

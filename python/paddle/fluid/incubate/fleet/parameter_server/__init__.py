@@ -1,0 +1,1 @@
+"""Fleet with parameter servers."""

@@ -1,0 +1,1 @@
+"""What the transpiler attaches to programs, and how executors run these."""

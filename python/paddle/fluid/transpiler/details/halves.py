@@ -1,0 +1,201 @@
+"""The halves of a divided program, as executors run them: a trainer's steps, a pserver's service."""
+import atexit
+import os
+import signal
+import sys
+import threading
+import weakref
+
+from paddle import _core
+from paddle.fluid import core
+from paddle.fluid.executor import Executor
+
+_FOREVER = 10**9  # seconds
+
+
+def deadline_seconds() -> float:
+    """How long a trainer waits for a pserver: FLAGS_rpc_deadline in milliseconds (below 0: for ever), 180 s without
+    it."""
+    given = os.environ.get("FLAGS_rpc_deadline", "180000")
+    try:
+        ms = float(given)
+    except ValueError:
+        raise core.ConfigError("FLAGS_rpc_deadline must be a number of milliseconds, not %r" % given) from None
+    return _FOREVER if ms < 0 else ms / 1000
+
+
+def _trainer_flags() -> dict:
+    flags = {}
+    if "PADDLE_INIT_PEER_TIMEOUT" not in os.environ:
+        flags["peer_timeout"] = str(max(1, int(-(-deadline_seconds() // 1))))
+    return flags
+
+
+class TrainerHalf:
+    """A trainer's part in the job of one cut. ``program`` of the script is what it runs, step by step."""
+
+    def __init__(self, cut, origin):
+        self.cut = cut
+        self.origin = origin  # the program before it was cut: what saved models are made of
+        self.job = _core.Job(cut, _trainer_flags())
+        self._first_scope = None  # of the startup program, once it was run
+        self._process = os.getpid()
+        _open.add(self)
+
+    def run(self, executor, program, feed, fetches, scope, return_numpy):
+        executor._jobs.add(self)
+        return executor._core.run(program._core, scope, feed, fetches, return_numpy, job=self.job)
+
+    def collect(self, executor=None, program=None, scope=None):
+        """What the pservers have comes into the scope of the job. Returns the program that was cut, whose variables
+        are all here then."""
+        self.job.collect()
+        return self.origin
+
+    def close(self):
+        """Leaves the job; once. The others do not wait for it from here on, even where it made no step."""
+        self.job.close(self._first_scope)
+        _open.discard(self)
+
+    def leave(self):
+        """The same at the end of a script that did not call close(); a process that was forked from it has no part in
+        it."""
+        if self.job.joined and self._process == os.getpid():
+            self.job.close()
+
+
+class TrainerStartup:
+    """The startup program of a trainer: its own first values; those of the pservers come with the first step."""
+
+    def __init__(self, half):
+        self.half = half
+        self.cut = half.cut
+        self.origin = None
+        self.collect = half.collect
+
+    def run(self, executor, program, feed, fetches, scope, return_numpy):
+        executor._jobs.add(self.half)
+        self.half._first_scope = scope
+        return executor._core.run(program._core, scope, feed, fetches, return_numpy)
+
+
+class ServerHalf:
+    """A pserver's half. ``presets`` are values that count in place of what the trainers bring."""
+
+    def __init__(self, cut, endpoint):
+        self.cut = cut
+        self.endpoint = endpoint
+        self.origin = None
+        self.presets = {}
+
+    def load_vars(self, executor, dirname, program, vars, predicate, filename):
+        """Takes this server's rows of what was saved in the form of one process; what is not this server's is left
+        out."""
+        from paddle.fluid import io
+        whole = self.cut.main
+        block = whole.block(0)
+        wanted = {s["param"] for s in self._own()} | {n for s in self._own()
+                                                      for n in s["states"]} | set(self.cut.shared)
+        if vars is not None:
+            wanted &= {v if isinstance(v, str) else v.name for v in vars}
+        elif predicate is io.is_parameter:
+            wanted = {n for n in wanted if block.var(n).is_parameter}
+        scope = core.Scope()
+        names = sorted(n for n in wanted if block.has(n))
+        if filename:  # one file holds all variables in order
+            names = sorted(n for n in block.var_names() if block.var(n).persistable)
+        _core.load_vars(dirname, whole, names, scope, filename or "")
+        self._take({n: scope.find_var(n).get_tensor().numpy() for n in names if n in wanted})
+
+    def _own(self):
+        return [s for s in self.cut.slices if s["endpoint"] == self.endpoint]
+
+    def _take(self, values):
+        shapes = {name: tuple(v.shape) for name, v in self._kept().items()}
+        for s in self._own():
+            for name, source in [(s["name"], s["param"])] + [(state, state) for state in s["states"]]:
+                if source not in values:
+                    continue
+                whole = values[source]
+                rows = whole if tuple(whole.shape) == shapes[name] else whole[s["first_row"]:s["first_row"] +
+                                                                              s["shape"][0]]
+                self.presets[name] = _tensor(rows)
+        for name in self.cut.shared:
+            if name in values and name in shapes:
+                self.presets[name] = _tensor(values[name])
+
+    def _kept(self):
+        block = self.cut.pserver_program(self.endpoint).block(0)
+        return {n: block.var(n) for n in block.var_names() if block.var(n).persistable}
+
+    def collect(self, executor=None, program=None, scope=None):
+        raise core.ConfigError("a pserver saves no model: trainer 0 does, for all (snapshots are the pservers' own: "
+                               "snapshot_dir)")
+
+    def run(self, executor, program, feed, fetches, scope, return_numpy):
+        flags = {} if "PADDLE_INIT_PEER_TIMEOUT" in os.environ else {"peer_timeout": str(_FOREVER)}
+        with _TerminatedInGoodOrder():
+            _core.serve(program._core, self.presets, flags)
+        return []
+
+
+def _tensor(array):
+    tensor = core.LoDTensor()
+    tensor.set(array, core.CPUPlace())
+    return tensor
+
+
+class _TerminatedInGoodOrder:
+    """While a pserver serves, SIGTERM ends it as a signal should end a server: in good order, with exit code 0."""
+
+    def __enter__(self):
+        self._before = None
+        if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            self._before = signal.signal(signal.SIGTERM, self._end)
+        return self
+
+    @staticmethod
+    def _end(number, frame):
+        raise SystemExit(0)
+
+    def __exit__(self, *exception):
+        if self._before is not None:
+            signal.signal(signal.SIGTERM, self._before)
+
+
+def _run(executor, program, feed, fetches, scope, return_numpy):
+    if not hasattr(executor, "_jobs"):
+        executor._jobs = set()
+    return program._distributed.run(executor, program, feed, fetches, scope, return_numpy)
+
+
+def _close(executor):
+    for half in list(getattr(executor, "_jobs", ())):
+        half.close()
+
+
+# A script that ends without close() has ended all the same: the others shall not wait for it. One that fell over an
+# exception has
+# not ended; the pservers wait for its return, by name.
+_open = weakref.WeakSet()
+_fell_over = False
+_excepthook = sys.excepthook
+
+
+def _note_fall(*exception):
+    global _fell_over
+    _fell_over = True
+    _excepthook(*exception)
+
+
+@atexit.register
+def _leave():
+    if _fell_over:
+        return
+    for half in list(_open):
+        half.leave()
+
+
+sys.excepthook = _note_fall
+Executor._run_hook = staticmethod(_run)
+Executor._close_hook = staticmethod(_close)

@@ -1,0 +1,181 @@
+// The readers of libcore/data: known sets as batches, text for language models, where files are.
+#include <cstring>
+
+#include "bindings.h"
+#include "data/datasets.h"
+#include "data/reader.h"
+#include "data/text_source.h"
+
+namespace paddle {
+namespace {
+
+// Where files are searched for: as data_dir, PADDLE_DATA_HOME and the home directory say.
+struct Places {
+  std::string data_dir, data_home, home;
+};
+
+ReaderSpec spec_of(const std::string& format, const Places& places, bool test, uint64_t seed) {
+  ReaderSpec spec;
+  spec.format = format;
+  spec.test = test;
+  spec.seed = seed;
+  spec.data_dir = places.data_dir;
+  spec.data_home = places.data_home;
+  spec.home = places.home;
+  return spec;
+}
+
+// Puts one sample into a row of `width` elements. False where it is of a kind or size that is not
+// plain.
+template <class T>
+bool put(py::handle sample, T* row, int64_t width) {
+  if (py::array_t<T>::check_(sample)) {
+    const auto array = py::reinterpret_borrow<py::array>(sample);
+    if (array.size() != width || !(array.flags() & py::array::c_style)) return false;
+    std::memcpy(row, array.data(), static_cast<size_t>(width) * sizeof(T));
+    return true;
+  }
+  if (width != 1) return false;
+  if (PyLong_CheckExact(sample.ptr())) {
+    const auto value = PyLong_AsLongLong(sample.ptr());
+    if (value == -1 && PyErr_Occurred()) {
+      PyErr_Clear();
+      return false;
+    }
+    *row = static_cast<T>(value);
+    return true;
+  }
+  if (std::is_floating_point_v<T> && PyFloat_CheckExact(sample.ptr())) {
+    *row = static_cast<T>(PyFloat_AS_DOUBLE(sample.ptr()));
+    return true;
+  }
+  return false;
+}
+
+template <class T>
+py::object stacked(const py::tuple& samples, const Shape& shape) {
+  Tensor out(dtype_v<T>, shape);
+  const int64_t width = samples.empty() ? 0 : out.numel() / static_cast<int64_t>(samples.size());
+  T* row = out.data<T>();
+  for (const py::handle sample : samples) {
+    if (!put(sample, row, width)) return py::none();
+    row += width;
+  }
+  return py::cast(PyTensor(std::move(out)));
+}
+
+// The samples of one variable as one tensor [samples, shape of one], or None where they are not all
+// arrays, or numbers, that fit as they are: numpy then says what is wrong, or converts.
+py::object stack_samples(const py::tuple& samples, const std::string& dtype,
+                         const py::tuple& shape) {
+  Shape whole{static_cast<int64_t>(samples.size())};
+  for (const py::handle length : shape) whole.append(length.cast<int64_t>());
+  if (samples.empty() || whole.numel() <= 0) return py::none();
+  if (dtype == "float32") return stacked<float>(samples, whole);
+  if (dtype == "int64") return stacked<int64_t>(samples, whole);
+  return py::none();
+}
+
+// One pass over a known set, in the order of its file.
+class PyReader {
+ public:
+  PyReader(const std::string& format, const Places& places, bool test, uint64_t seed,
+           int64_t batch_size, int64_t ngram, int64_t min_word_freq) {
+    ReaderSpec spec = spec_of(format, places, test, seed);
+    spec.batch_size = batch_size;
+    spec.ngram = static_cast<int>(ngram);
+    spec.min_word_freq = min_word_freq;
+    const py::gil_scoped_release others;
+    reader_ = open_reader(spec);
+  }
+
+  // The arrays of the next batch; they stay good, each batch has its own memory.
+  py::list next() {
+    Batch batch;
+    bool more = false;
+    {
+      const py::gil_scoped_release others;
+      more = reader_->next(batch);
+    }
+    if (!more) throw py::stop_iteration();
+    py::list out;
+    for (const Tensor& field : batch.fields) out.append(array_over(field));
+    return out;
+  }
+
+  std::string source() const { return reader_->source(); }
+  int64_t records() const { return reader_->records(); }
+  void start_pass(uint64_t pass) { reader_->start_pass(pass); }
+
+ private:
+  std::unique_ptr<Reader> reader_;
+};
+
+WordCounts count_words(const TextSource& from, const ReaderSpec& spec) {
+  WordCounts counts;
+  MemoryBudget budget(spec.memory_limit);
+  each_dictionary_line(from, [&](std::string_view line, const std::string& file) {
+    counts.add_line(line, budget, file);
+  });
+  return counts;
+}
+
+WordMap build_dictionary(const Places& places, uint64_t seed, int64_t min_word_freq) {
+  ReaderSpec spec = spec_of("ngram", places, false, seed);
+  spec.min_word_freq = min_word_freq;
+  const py::gil_scoped_release others;
+  return dictionary_of(count_words(find_text(spec), spec), spec);
+}
+
+std::vector<std::string> text_lines(const Places& places, bool test, uint64_t seed) {
+  const ReaderSpec spec = spec_of("ngram", places, test, seed);
+  const py::gil_scoped_release others;
+  const TextSource from = find_text(spec);
+  const int64_t lines = from.split ? count_words(from, spec).lines() : 0;
+  std::vector<std::string> out;
+  each_record_line(from, test, lines,
+                   [&](std::string_view line, const std::string&) { out.emplace_back(line); });
+  return out;
+}
+
+std::string text_missing(const Places& places, bool test, uint64_t seed) {
+  const ReaderSpec spec = spec_of("ngram", places, test, seed);
+  const TextSource from = find_text(spec);
+  return from.generated() ? not_found("imikolov", "ptb.train.txt or tinyshakespeare.txt", spec)
+                          : "";
+}
+
+}  // namespace
+
+void bind_data(py::module_& m) {
+  py::class_<Places>(m, "DataPlaces", "Where the files of data sets are searched for.")
+      .def(py::init<std::string, std::string, std::string>(), py::arg("data_dir"),
+           py::arg("data_home"), py::arg("home"));
+  py::class_<PyReader>(m, "DataReader", "One pass over a known data set, as arrays of batches.")
+      .def(py::init<std::string, const Places&, bool, uint64_t, int64_t, int64_t, int64_t>(),
+           py::arg("format"), py::arg("places"), py::arg("test") = false, py::arg("seed") = 1,
+           py::arg("batch_size") = 256, py::arg("ngram") = 5, py::arg("min_word_freq") = -1)
+      .def("__iter__", [](py::object self) { return self; })
+      .def("__next__", &PyReader::next)
+      .def("source", &PyReader::source)
+      .def("records", &PyReader::records)
+      .def("start_pass", &PyReader::start_pass, py::arg("number"));
+  m.def("stack_samples", &stack_samples, py::arg("samples"), py::arg("dtype"), py::arg("shape"),
+        "One tensor of many samples, or None where they do not fit as they are.");
+  m.def(
+      "find_dataset",
+      [](const std::string& set, const std::string& file, const Places& places) {
+        return find_dataset(set, file, spec_of("", places, false, 1));
+      },
+      py::arg("set"), py::arg("file"), py::arg("places"),
+      "The path of a file of a known set, also with .gz or .xz behind its name, or None.");
+  m.def("build_dictionary", &build_dictionary, py::arg("places"), py::arg("seed") = 1,
+        py::arg("min_word_freq") = 50, "Word -> number over the known text.");
+  m.def("text_lines", &text_lines, py::arg("places"), py::arg("test") = false, py::arg("seed") = 1,
+        "The lines of the known text, of its training or its test part.");
+  m.def("text_missing", &text_missing, py::arg("places"), py::arg("test") = false,
+        py::arg("seed") = 1,
+        "A sentence where the known text is not there and lines are generated, else ''.");
+}
+
+}  // namespace paddle

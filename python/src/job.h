@@ -1,0 +1,59 @@
+// A cut program and what its halves need to run, as Python holds them.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "bindings.h"
+#include "options/options.h"
+#include "trainer/step_client.h"
+
+namespace paddle {
+
+// A program that was cut. What it was made of stays as it was, whatever happens to the programs.
+struct PyCut {
+  Program main, startup;
+  TranspileOptions options;
+  msg::Mode mode = msg::Mode::sync;
+  uint64_t geo_steps = 0;
+  bool id_given = true;  // else the first pserver chooses one
+  Cut cut;
+
+  size_t shard(const std::string& endpoint) const;
+};
+
+// Options of a daemon (libcore/options) for a script: `flags` by name over the variables
+// PADDLE_INIT_<NAME> of the rows that concern it. Roles and addresses are the script's own.
+Options script_options(const OptionTable& table, const std::map<std::string, std::string>& flags);
+
+// A trainer's part in a job. It begins with the first step, in the scope of that step.
+class PyJob {
+ public:
+  PyJob(std::shared_ptr<PyCut> cut, std::map<std::string, std::string> flags);
+
+  // Called with the scope's mutex held and without the GIL.
+  void begin(const ScopePtr& scope);
+  Remote& remote() { return client_->remote(); }
+  void run(Plan& plan, const Program& program) { client_->run(plan, program); }
+
+  // From Python.
+  void collect();
+  void close(const ScopePtr& scope);
+  std::optional<uint32_t> trainer() const;
+  uint64_t step() const { return client_ ? client_->step() : last_step_; }
+  bool joined() const { return client_ && client_->joined(); }
+  bool closed() const { return closed_; }
+  const std::shared_ptr<PyCut>& cut() const { return cut_; }
+
+ private:
+  std::shared_ptr<PyCut> cut_;
+  std::map<std::string, std::string> flags_;
+  ScopePtr scope_;
+  std::unique_ptr<StepClient> client_;  // from the first step until close()
+  std::optional<uint32_t> last_id_;     // of a client that is gone
+  uint64_t last_step_ = 0;
+  bool closed_ = false;
+};
+
+}  // namespace paddle

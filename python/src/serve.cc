@@ -1,0 +1,132 @@
+// A pserver inside a Python process: the very shard of `paddle pserver`.
+#include "base/file.h"
+#include "base/log.h"
+#include "graph/text.h"
+#include "job.h"
+#include "options/environment.h"
+#include "options/tables.h"
+#include "pserver/server.h"
+
+namespace paddle {
+namespace {
+
+const Op* listening(const Program& program) {
+  for (const auto& op : program.global().ops())
+    if (op->type == "listen_and_serv") return op.get();
+  return nullptr;
+}
+
+// The ops of all blocks but the first, as text: what a shard does with what comes.
+Names updates_of(const Program& program) {
+  Names out;
+  for (size_t i = 1; i < program.num_blocks(); ++i)
+    for (const auto& op : program.block(static_cast<int32_t>(i)).ops()) {
+      Op bare = *op;
+      bare.attrs.remove(role::callstack_attr);
+      out.push_back(op_text(bare));
+    }
+  return out;
+}
+
+// "" where what a trainer brought is the half that this process was started with.
+std::string difference(const Program& own, const StoreConfig& theirs) {
+  const std::string remedy =
+      ": the scripts (or the job file) of this pserver and of the trainer define different "
+      "networks, or cut them differently; start all processes of a job with the same script";
+  for (const KeptVariable& v : theirs.variables) {
+    const Var* mine = own.global().find(v.name);
+    if (mine == nullptr)
+      return text("this pserver's program has no variable '", v.name, "', the trainer's has",
+                  remedy);
+    if (mine->shape != v.shape || mine->dtype != v.dtype)
+      return text("'", v.name, "' is ", name_of(mine->dtype), mine->shape,
+                  " in this pserver's program and ", name_of(v.dtype), v.shape, " in the trainer's",
+                  remedy);
+  }
+  const Names here = updates_of(own), there = updates_of(theirs.program);
+  for (size_t i = 0; i < std::min(here.size(), there.size()); ++i)
+    if (here[i] != there[i])
+      return text("this pserver would run ", here[i], " where the trainer's program has ", there[i],
+                  remedy);
+  if (here.size() != there.size())
+    return text("this pserver's program updates parameters by ", here.size(),
+                " ops, the trainer's by ", there.size(), remedy);
+  return "";
+}
+
+ShardOptions shard_of(const ProgramPtr& program, const Op& listen, const Options& o,
+                      std::map<std::string, Tensor> presets) {
+  ShardOptions s = shard_options(o);
+  const wire::Endpoint at =
+      wire::parse_endpoint(listen.attrs.get<std::string>("endpoint"), "the endpoint to listen on");
+  s.host = at.host;
+  s.port = at.port;
+  s.trainers = static_cast<uint32_t>(listen.attrs.get<int32_t>("Fanin"));
+  s.index = static_cast<size_t>(std::max(0, listen.attrs.get<int32_t>("pserver_id")));
+  s.spin_microseconds = o.integer("spin_microseconds");
+  s.check = [program](const StoreConfig& c) { return difference(*program, c); };
+  s.presets = std::move(presets);
+  return s;
+}
+
+// Names and addresses of other machines' view of this one (behind a router, in a container) cannot
+// be listened on: then every address is.
+std::unique_ptr<Server> open_server(const ShardOptions& s) {
+  try {
+    return std::make_unique<Server>(std::vector<ShardOptions>{s});
+  } catch (const Error& e) {
+    ShardOptions everywhere = s;
+    everywhere.host.clear();
+    try {
+      auto server = std::make_unique<Server>(std::vector<ShardOptions>{everywhere});
+      log_warn(text(e.what(), "; listening on every address instead"));
+      return server;
+    } catch (const Error&) {
+    }
+    throw;
+  }
+}
+
+void serve(const ProgramPtr& program, const std::map<std::string, PyTensor>& presets,
+           const std::map<std::string, std::string>& flags) {
+  const Op* listen = listening(*program);
+  require(listen != nullptr, Error::Kind::config,
+          "this program is no pserver's: it has no listen_and_serv op (get_pserver_program() "
+          "makes one)");
+  const Options o = script_options(pserver_options(), flags);
+  std::map<std::string, Tensor> values;
+  for (const auto& [name, tensor] : presets) values[name] = tensor.get();
+  const ShardOptions s = shard_of(program, *listen, o, std::move(values));
+  const py::gil_scoped_release others;
+  const std::unique_ptr<Server> server = open_server(s);
+  log_info(text("Server listening on ", s.host, ":", server->port(0)));
+  if (!o.text("ready_file").empty()) write_file_atomically(o.text("ready_file"), server->lines());
+  server->serve();
+  const std::string failure = server->failure();
+  require(failure.empty() || !o.flag("exit_when_done"), Error::Kind::peer, failure);
+}
+
+}  // namespace
+
+Options script_options(const OptionTable& table, const std::map<std::string, std::string>& flags) {
+  // Variables without the prefix say which role and place a process has; scripts read these
+  // themselves, and by other names.
+  Environment environment;
+  for (const auto& [name, value] : current_environment())
+    if (name.starts_with("PADDLE_INIT_") || name.starts_with("FLAGS_communicator_"))
+      environment[name] = value;
+  for (const char* own : {"PADDLE_INIT_PORT", "PADDLE_INIT_PSERVERS", "PADDLE_INIT_TRAINER_ID",
+                          "PADDLE_INIT_NUM_GRADIENT_SERVERS", "PADDLE_INIT_HOST"})
+    environment.erase(own);
+  std::vector<std::string> arguments;
+  for (const auto& [name, value] : flags) arguments.push_back(text("--", name, "=", value));
+  return Options::parse(arguments, environment, table);
+}
+
+void bind_serve(py::module_& m) {
+  m.def("serve", &serve, py::arg("program"), py::arg("presets") = std::map<std::string, PyTensor>{},
+        py::arg("flags") = std::map<std::string, std::string>{},
+        "Serves a pserver's half until a signal, or the end of the job with exit_when_done.");
+}
+
+}  // namespace paddle

@@ -1,0 +1,173 @@
+"""The scripts of the guides, started as their command lines say."""
+import os
+import random
+import re
+import sys
+import unittest
+
+from dist_support import HERE, LIMIT, JobCase
+
+
+def guide(name):
+    return os.path.join(HERE, "guides", name)
+
+
+class Guides(JobCase):
+    def test_quick_start(self):
+        eps = self.endpoints(2)
+        common = {"PADDLE_PSERVER_ENDPOINTS": ",".join(eps), "TRAINERS": "2", "PASS_NUM": "3"}
+        for i, e in enumerate(eps):
+            self.start("s%d" % i, script=guide("quick_start.py"),
+                       env={"PADDLE_TRAINING_ROLE": "PSERVER", "PADDLE_CURRENT_ENDPOINT": e, **common})
+        for i in range(2):
+            self.start("t%d" % i, script=guide("quick_start.py"),
+                       env={"PADDLE_TRAINING_ROLE": "TRAINER", "TRAINER_ID": str(i), **common})
+        for i in range(2):
+            self.wait("t%d" % i)
+            lines = self.output("t%d" % i).splitlines()
+            self.assertEqual(len(lines) % 3, 0)
+            self.assertRegex(lines[0], r"^0 \[[\d.]+\]$")
+            losses = [float(re.search(r"\[([^\]]+)", n).group(1)) for n in lines]
+            self.assertLess(sum(losses[-5:]), sum(losses[:5]))
+
+    def test_bare_metal(self):
+        eps = self.endpoints(1)
+        common = {"PSERVERS": eps[0], "SERVER_ENDPOINT": eps[0]}
+        self.start("s0", script=guide("bare_metal.py"), env={"TRAINING_ROLE": "PSERVER", **common})
+        self.wait_for("s0", "Server listening on " + eps[0])
+        for i in range(2):  # twice the same
+            self.start("t%d" % i, script=guide("bare_metal.py"), env={"TRAINING_ROLE": "TRAINER", **common})
+        for i in range(2):
+            self.wait("t%d" % i)
+            self.assertLess(float(self.output("t%d" % i).splitlines()[-1].split()[1]), 10)
+
+    def test_linear_regression(self):
+        eps = self.endpoints(1)
+        # Hosts of one port: two servers need two addresses of this machine.
+        common = {"PADDLE_PSERVER_IPS": "127.0.0.1,127.0.0.2", "PADDLE_PSERVER_PORT": eps[0].rpartition(":")[2],
+                  "PADDLE_TRAINERS": "2", "EPOCH_NUM": "2"}
+        for i in range(2):
+            self.start("s%d" % i, script=guide("linear_regression.py"),
+                       env={"PADDLE_TRAINING_ROLE": "PSERVER", "PADDLE_CURRENT_IP": "127.0.0.%d" % (i + 1), **common})
+            self.start("t%d" % i, script=guide("linear_regression.py"),
+                       env={"PADDLE_TRAINING_ROLE": "TRAINER", "PADDLE_TRAINER_ID": str(i), **common})
+        for i in range(2):
+            self.wait("t%d" % i)
+            self.assertRegex(self.output("t%d" % i), r"Epoch: 1, Batch: 9, loss: [\d.]+\n")
+        self.wait_for("s0", "the job 'default' is done")
+
+
+class Fleet(JobCase):
+    def run_job(self, tag, **options):
+        eps = self.endpoints(2)
+        arguments = ["%s=%s" % item for item in options.items()]
+        script = os.path.join(HERE, "fleet_script.py")
+        env = {"WORKER_NUM": "2", "ENDPOINTS": ",".join(eps)}
+        for i in range(2):
+            self.start("%s_s%d" % (tag, i), *arguments, script=script,
+                       env={"CURRENT_ID": str(i), "IS_WORKER": "0", **env})
+            self.start("%s_t%d" % (tag, i), *arguments, script=script,
+                       env={"CURRENT_ID": str(i), "IS_WORKER": "1", **env})
+        for i in range(2):
+            self.wait("%s_t%d" % (tag, i))
+        for i in range(2):
+            self.stop("%s_s%d" % (tag, i))
+        return [self.output("%s_t%d" % (tag, i)).splitlines() for i in range(2)]
+
+    def test_a_model_is_saved_and_loaded_by_the_servers(self):
+        first = self.run_job("a", save="model")
+        self.assertEqual(first[0][-1], first[1][-1])
+        self.assertIn("__model__", os.listdir(os.path.join(self.dir, "model.inference")))
+        self.assertEqual(sorted(n for n in os.listdir(os.path.join(self.dir, "model")) if "moment" in n),
+                         ["fc_0.b_0_moment_0", "w_moment_0"])
+        loaded = self.run_job("b", load="model", steps=1)
+        whole = self.run_job("c", steps=1)
+        weights = [[float(v) for v in lines[-1].split()[1:]] for lines in (first[0], loaded[0], whole[0])]
+        far = [max(abs(a - b) for a, b in zip(weights[0], w)) for w in weights[1:]]
+        self.assertLess(far[0], 0.09)  # Adagrad's moments came along: a first step of 0.1 would be longer
+        self.assertGreater(far[1], 0.1)
+
+    def test_modes(self):
+        for mode in ("async", "half_async", "geo"):
+            with self.subTest(mode=mode):
+                for lines in self.run_job(mode, mode=mode, steps=30):
+                    losses = [float(n.split()[1]) for n in lines if n.startswith("loss")]
+                    self.assertEqual(len(losses), 30)
+                    self.assertLess(sum(losses[-5:]), sum(losses[:5]))
+
+
+class LaunchPs(JobCase):
+    def launch(self, script, *flags, env=None, code=0):
+        self.start("launch", env=env, command=[sys.executable, "-m", "paddle.distributed.launch_ps", "--start_port=0",
+                                               "--worker_num", "2", "--server_num", "2", *flags, script])
+        self.wait("launch", code)
+
+    def read(self, name):
+        with open(os.path.join(self.dir, name)) as f:
+            return f.read()
+
+    def test_fleet(self):
+        self.launch(guide("fleet_mlp.py"), env={"STEPS": "50"})
+        for i in range(2):
+            text = self.read("logs/workerlog.%d" % i)
+            self.assertEqual(len(re.findall(r"worker_index: %d, step\d+ cost = 0\.\d+" % i, text)), 50)
+            self.assertIn("Server listening on 127.0.0.1:", self.read("logs/serverlog.%d" % i))
+        self.assertIn("all workers exit, going to finish parameter server\nall parameter server are killed",
+                      self.log("launch"))
+
+    def test_click_rate(self):
+        random.seed(4)
+        os.mkdir(os.path.join(self.dir, "raw_data"))
+        for part in range(4):
+            with open(os.path.join(self.dir, "raw_data", "part-%d" % part), "w") as f:
+                for _ in range(50):
+                    label = random.randrange(2)
+                    f.write("\t".join([str(label)] + ["%.2f" % (random.random() + label) for _ in range(13)] +
+                                      [str(random.randrange(50) + 50 * label) for _ in range(3)]) + "\n")
+        self.launch(guide("ctr.py"))
+        self.assertIn("epoch2 finished", self.read("logs/workerlog.0"))
+        self.assertIn("the job 'default' is done", self.read("logs/serverlog.1"))
+        saved = os.listdir(os.path.join(self.dir, "models", "epoch2.model"))
+        self.assertIn("__model__", saved)
+        self.assertIn("SparseFeatFactors", saved)
+
+    def script(self, text):
+        path = os.path.join(self.dir, "script.py")
+        with open(path, "w") as f:
+            f.write(text)
+        return path
+
+    def test_the_first_failure_is_shown_and_nothing_is_left(self):
+        path = self.script("import os, sys, time\n"
+                           "print(os.getpid(), os.environ['TRAINING_ROLE'], os.environ['PADDLE_TRAINING_ROLE'],"
+                           " os.environ['PADDLE_PSERVERS_IP_PORT_LIST'], os.environ['PADDLE_PORT'], flush=True)\n"
+                           "if os.environ.get('PADDLE_TRAINER_ID') == '1':\n"
+                           "    while not all(os.path.getsize('logs/' + n) for n in os.listdir('logs')):\n"
+                           "        time.sleep(0.02)\n"
+                           "    sys.exit('no such luck')\n"
+                           "time.sleep(1000)\n")
+        self.launch(path, code=1)
+        self.assertRegex(self.log("launch"), r"worker 1 ended with code 1; the end of logs/workerlog\.1:\n(.*\n)*    "
+                                             r"no such luck")
+        for name in ("serverlog.0", "serverlog.1", "workerlog.0"):
+            pid = int(self.read("logs/" + name).split()[0])
+            self.assertFalse(os.path.exists("/proc/%d" % pid), name)
+
+    def test_interrupt(self):
+        import signal
+        import time
+        path = self.script("import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(1000)\n")
+        self.start("launch", command=[sys.executable, "-m", "paddle.distributed.launch_ps", "--start_port=0",
+                                      "--worker_num=1",
+                                      "--server_num=1", path])
+        end = time.monotonic() + LIMIT
+        log = os.path.join(self.dir, "logs", "workerlog.0")
+        while not (os.path.exists(log) and self.read("logs/workerlog.0")):
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.02)  # between two looks
+        self.stop("launch", signal.SIGINT, 130)
+        self.assertFalse(os.path.exists("/proc/" + self.read("logs/workerlog.0").split()[0]))
+
+
+if __name__ == "__main__":
+    unittest.main()

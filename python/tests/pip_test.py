@@ -1,0 +1,40 @@
+"""`pip install .` in a fresh virtual environment, without a network: the package works from there."""
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+SOURCE = os.environ["PADDLE_TEST_SOURCE"]
+
+
+class PipInstall(unittest.TestCase):
+    def run_program(self, *command, **kwargs):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=3000, **kwargs)
+        self.assertEqual(done.returncode, 0, f"{' '.join(command)}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
+        return done.stdout
+
+    @unittest.skipUnless(shutil.which("pip") or os.path.exists("/usr/bin/pip"), "there is no pip on this machine")
+    def test_installed_package(self):
+        with tempfile.TemporaryDirectory() as d:
+            copy = os.path.join(d, "source")
+            shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns("build*", ".git", "__pycache__", "workspace",
+                                                                        "output"))
+            venv = os.path.join(d, "venv")
+            self.run_program("/usr/bin/python3", "-m", "venv", "--system-site-packages", venv)
+            python = os.path.join(venv, "bin", "python")
+            env = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")}
+            env["CCACHE_BASEDIR"] = d
+            self.run_program(python, "-m", "pip", "install", "--no-build-isolation", "--no-index", copy, env=env, cwd=d)
+            where = self.run_program(python, "-c", "import paddle, paddle.fluid, paddle.v2; print(paddle.__file__)",
+                                     env=env, cwd=d)
+            self.assertTrue(where.startswith(venv), where)
+            script = os.path.join(copy, "python", "examples", "fit_a_line", "fluid_dist.py")
+            out = self.run_program(python, script, env={**env, "PASSES": "2", "HOME": d}, cwd=d)
+            self.assertIn("pass 1, mean loss", out)
+            self.assertIn("usage: paddle", self.run_program(os.path.join(venv, "bin", "paddle"), "--help", env=env,
+                                                            cwd=d))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,159 @@
+#include "data/slot_files.h"
+
+#include <algorithm>
+#include <set>
+#include <thread>
+
+#include "data/support.h"
+
+using namespace paddle;
+using namespace paddle::test;
+using Catch::Matchers::Contains;
+
+namespace {
+
+SlotSpec slots(const std::string& command = "cat", int64_t batch_size = 2) {
+  SlotSpec spec;
+  spec.slots = {{"ids", DType::i64, {1}, 1}, {"label", DType::i64, {1}}};
+  spec.command = command;
+  spec.batch_size = batch_size;
+  return spec;
+}
+
+std::vector<std::string> all(SlotStream& stream) {
+  std::vector<std::string> out;
+  for (Batch batch; stream.next(batch);)
+    for (int64_t i = 0; i < batch.samples; ++i) out.push_back(record_text(batch, i));
+  return out;
+}
+
+std::vector<std::string> all(SlotMemory& memory) {
+  memory.rewind();
+  std::vector<std::string> out;
+  for (Batch batch; memory.next(batch);)
+    for (int64_t i = 0; i < batch.samples; ++i) out.push_back(record_text(batch, i));
+  return out;
+}
+
+template <class F>
+std::string message_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("slot files: a stream of batches", "[data]") {
+  const TempDir dir;
+  const std::string a = dir.write("a", "2 1 2 1 0\n1 3 1 1\n1 4 1 0\n"),
+                    b = dir.write("b", "1 5 1 1\n"),
+                    packed = dir.write("c.gz", gzipped("1 6 1 1\n"));
+  const std::vector<std::string> expected{"[1 2] [0]", "[3] [1]", "[4] [0]", "[5] [1]", "[6] [1]"};
+
+  SECTION("spans files, and only the last batch is short") {
+    FileList list({a, b, packed});
+    SlotStream stream(slots(), list);
+    std::vector<int64_t> sizes;
+    for (Batch batch; stream.next(batch);) sizes.push_back(batch.samples);
+    CHECK(sizes == std::vector<int64_t>{2, 2, 1});
+  }
+  SECTION("is what the command prints") {
+    for (const char* command : {"cat", "sed 's/x/x/'", "cat | cat; true"}) {
+      FileList list({a, b, packed});
+      SlotStream stream(slots(command), list);
+      CHECK(all(stream) == expected);
+    }
+  }
+  SECTION("a command that fails, a bad line, and a file that is not there are told") {
+    const auto told = [&](const std::string& command, const std::string& file) {
+      return message_of([&] {
+        FileList list({file});
+        SlotStream stream(slots(command), list);
+        all(stream);
+      });
+    };
+    CHECK_THAT(told("cat >/dev/null; exit 3", a),
+               Contains(a + ": the pipe command") && Contains("exit code 3"));
+    CHECK_THAT(told("kill -9 $$", a), Contains("signal 9"));
+    CHECK_THAT(told("sed s/4/x/", a), Contains(a + ":3: ") && Contains("'x'"));
+    CHECK_THAT(told("cat -", dir.path() + "/none"), Contains("none: No such file"));
+  }
+  SECTION("a reader that waits for a slow command can be stopped") {
+    FileList list({a});
+    const SlotSpec spec = slots("sleep 1000");
+    SlotStream stream(spec, list);
+    *spec.stop = true;
+    Batch batch;
+    CHECK_THAT(message_of([&] { stream.next(batch); }), Contains("stopped while 'sleep 1000' ran"));
+  }
+  SECTION("leaving early ends the command") {
+    FileList list({a});
+    SlotStream stream(slots("while :; do echo 1 1 1 1; done"), list);
+    Batch batch;
+    CHECK(stream.next(batch));
+  }
+  SECTION("every file goes to one of several users") {
+    std::vector<std::string> files;
+    for (int i = 0; i < 40; ++i)
+      files.push_back(dir.write("part-" + std::to_string(i), "1 " + std::to_string(i) + " 1 0\n"));
+    FileList list(files);
+    std::vector<std::vector<std::string>> got(4);
+    {
+      std::vector<std::jthread> users;
+      for (auto& mine : got)
+        users.emplace_back([&] {
+          SlotStream stream(slots("cat -"), list);
+          mine = all(stream);
+        });
+    }
+    std::multiset<std::string> together;
+    for (const auto& mine : got) together.insert(mine.begin(), mine.end());
+    CHECK(together.size() == 40);
+    CHECK(std::set<std::string>(together.begin(), together.end()).size() == 40);
+  }
+}
+
+TEST_CASE("slot files: in memory", "[data]") {
+  const TempDir dir;
+  std::vector<std::string> files, expected;
+  for (int i = 0; i < 9; ++i) {
+    std::string content;
+    for (int j = 0; j < 5; ++j) {
+      content += "2 " + std::to_string(i) + " " + std::to_string(j) + " 1 1\n";
+      expected.push_back("[" + std::to_string(i) + " " + std::to_string(j) + "] [1]");
+    }
+    files.push_back(dir.write("part-" + std::to_string(i), content));
+  }
+  SlotMemory memory(slots("cat -", 4));
+  memory.load(files, 3);
+  CHECK(memory.size() == 45);
+  CHECK(all(memory) == expected);
+
+  SECTION("shuffled by the seed alone") {
+    SlotMemory other(slots("cat", 4));
+    other.load(files, 1);
+    memory.shuffle_records(7);
+    other.shuffle_records(7);
+    std::vector<std::string> order = all(memory);
+    CHECK(order != expected);
+    CHECK(order == all(other));
+    std::sort(order.begin(), order.end());
+    CHECK(order == expected);
+  }
+  SECTION("cleared and loaded again") {
+    memory.clear();
+    CHECK(memory.size() == 0);
+    CHECK(all(memory).empty());
+    memory.load({files[2]}, 2);
+    CHECK(memory.size() == 5);
+  }
+  SECTION("the first bad file is told, and nothing of it is kept") {
+    const std::string bad = dir.write("bad", "1 1\n");
+    CHECK_THAT(message_of([&] { memory.load({files[0], bad}, 2); }), Contains("bad:1: expected"));
+    CHECK(memory.size() == 45);
+  }
+}
