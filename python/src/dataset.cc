@@ -7,6 +7,7 @@
 #include <functional>
 #include <thread>
 
+#include "base/thread_pool.h"
 #include "bindings.h"
 #include "data/slot_files.h"
 
@@ -114,6 +115,7 @@ class Hogwild {
   }
 
   void work(Worker& w, bool first) {
+    flush_denormals();
     try {
       loop(w, first);
     } catch (...) {

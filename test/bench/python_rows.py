@@ -8,6 +8,7 @@ import argparse
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -95,7 +96,11 @@ def fit_a_line(secs):
 
 
 def digits(batches):
-    """Samples per second of recognize_digits as a script writes it; the reader runs ahead in a thread, as the job's does."""
+    """recognize_digits as a script writes it; the reader runs ahead in a thread, as the job's does.
+
+    Samples per second, and microseconds of CPU that the training thread takes for a batch: what is left of the first
+    where nobody else uses the machine.
+    """
     main, startup = fluid.Program(), fluid.Program()
     main.random_seed = startup.random_seed = 1
     with fluid.program_guard(main, startup), fluid.scope_guard(fluid.Scope()):
@@ -113,24 +118,34 @@ def digits(batches):
         feeder = fluid.DataFeeder(feed_list=[image, label], place=fluid.CPUPlace())
         reader = paddle.batch(paddle.reader.shuffle(paddle.dataset.mnist.train(), buf_size=500), 64)
         reader = paddle.reader.buffered(feeder.decorate_reader(reader, multi_devices=False), 16)
-        done, samples, begin = -batches // 10, 0, None
+        done, samples, begin, busy = -batches // 10, 0, 0.0, 0.0
         while done < batches:
             for feed in reader():
                 if done == 0:
-                    begin, samples = time.perf_counter(), 0
+                    begin, busy, samples = time.perf_counter(), time.thread_time(), 0
                 exe.run(main, feed=feed, fetch_list=[cost, accuracy])
                 samples += 64
                 done += 1
                 if done == batches:
                     break
-        return samples / (time.perf_counter() - begin)
+        return samples / (time.perf_counter() - begin), 1e6 * (time.thread_time() - busy) / batches
 
 
 def job_file(batches):
+    """The same for the job file's run; its CPU time is the whole process's, less that of a run of a tenth."""
+    rate_, all_of_it = job_run(batches)
+    _, start = job_run(batches // 10)
+    return rate_, 1e6 * (all_of_it - start) / (1.1 * (batches - batches // 10))  # each run warms up with a tenth more
+
+
+def job_run(batches):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run([os.path.join(ROOT, "build", "daemons", "paddle", "paddle"), "train", "--job=time", "--log_period=0",
                            f"--config={ROOT}/configs/recognize_digits_mlp.json", f"--time_batches={batches}"],
                           capture_output=True, text=True, check=True)
-    return float(re.search(r"([0-9.]+) samples/s", done.stdout)[1])
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return float(re.search(r"([0-9.]+) samples/s", done.stdout)[1]), seconds
 
 
 def peer_rate(directory, scratch):
@@ -158,13 +173,17 @@ def main():
                 peer = peer_rate(args.peers, scratch)
             script.append(digits(args.batches))
             job.append(job_file(args.batches))
+    best = lambda turns: max(rate_ for rate_, _ in turns)
+    least = lambda turns: min(cpu for _, cpu in turns)
     rows = [
         ("exe.run, one op, one feed, one fetch", f"{min(micros):.2f} us", "", "at most 10 us"),
         ("fit_a_line (W1), steps/s", f"{max(steps):,.0f}", f"{peer[0]:,.0f} ({peer[1]})" if peer[0] else peer[1],
          f"{max(steps) / peer[0]:.2f} times, at least 5" if peer[0] else ""),
         ("  its mean squared error, 0 and 1 pass", f"{before:.5f} {after:.5f}", "", "4.79746 0.31224"),
-        ("recognize_digits, samples/s", f"{max(script):,.0f}", f"{max(job):,.0f} (job file)",
-         f"{100 * max(script) / max(job):.1f} %, at least 95"),
+        ("recognize_digits, samples/s", f"{best(script):,.0f}", f"{best(job):,.0f} (job file)",
+         f"{100 * best(script) / best(job):.1f} %, at least 95"),
+        ("  CPU time of a batch, us", f"{least(script):.0f}", f"{least(job):.0f} (job file)",
+         f"{100 * least(job) / least(script):.1f} %"),
     ]
     print(f"{'from Python':40} {'this program':>16} {'beside':>34}   goal")
     for name, mine, beside, goal in rows:
