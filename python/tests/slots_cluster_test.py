@@ -1,0 +1,71 @@
+"""train_from_dataset with pservers: threads read side by side, steps go one after the other."""
+import os
+import random
+import re
+
+import numpy as np
+
+from processes import Job
+
+SCRIPT = """
+import os, sys
+import numpy as np
+import paddle.fluid as fluid
+
+role, endpoint, number = sys.argv[1], sys.argv[2], int(sys.argv[3])
+x = fluid.layers.data(name="x", shape=[3], dtype="float32")
+y = fluid.layers.data(name="y", shape=[1], dtype="float32")
+w = fluid.ParamAttr(name="w", initializer=fluid.initializer.Constant(0.0))
+cost = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(x, size=1, param_attr=w), y))
+fluid.optimizer.SGD(learning_rate=0.1).minimize(cost)
+t = fluid.DistributeTranspiler()
+t.transpile(trainer_id=number, pservers=endpoint, trainers=2, sync_mode=os.environ["SYNC_MODE"] == "1")
+exe = fluid.Executor(fluid.CPUPlace())
+if role == "PSERVER":
+    main, startup = t.get_pserver_programs(endpoint)
+    exe.run(startup)
+    exe.run(main)
+else:
+    main = t.get_trainer_program()
+    exe.run(fluid.default_startup_program())
+    d = fluid.DatasetFactory().create_dataset()
+    d.set_use_var([x, y])
+    d.set_batch_size(10)
+    d.set_pipe_command("cat -")
+    for epoch in range(10):
+        d.set_filelist([f"part-{i}" for i in range(8) if i % 2 == number])
+        exe.train_from_dataset(main, d, thread=2, fetch_list=[cost], fetch_info=["cost"], print_period=10)
+    fluid.io.save_params(exe, f"out{number}", main)
+    exe.close()
+"""
+
+
+class Cluster(Job):
+    def test_two_trainers(self):
+        script = self.write("job.py", SCRIPT)
+        r = random.Random(1)
+        for i in range(8):
+            rows = [[r.uniform(-1, 1) for _ in range(3)] for _ in range(50)]
+            self.write(f"part-{i}", "".join(f"3 {a} {b} {c} 1 {a - 2 * b + 3 * c}\n" for a, b, c in rows))
+        for mode in ("1", "0"):
+            with self.subTest(sync=mode):
+                self.job(script, mode)
+
+    def job(self, script, mode):
+        endpoint = f"127.0.0.1:{self.port()}"
+        server = self.start("server", script, "PSERVER", endpoint, "0", SYNC_MODE=mode)
+        trainers = [self.start(f"trainer{i}", script, "TRAINER", endpoint, str(i), SYNC_MODE=mode) for i in range(2)]
+        for t in trainers:
+            costs = [float(c) for c in re.findall(r"data: \[([-0-9.e+]+) \]", t.wait())]
+            self.assertEqual(len(costs), 20, t.log())  # 20 batches of 10 in each of 10 passes
+            self.assertLess(costs[-1], 0.01)
+        self.stop(server)
+        with open(os.path.join(self.dir, "out0", "w"), "rb") as f:
+            data = f.read()
+        np.testing.assert_allclose(np.frombuffer(data[-12:], "<f4"), [1, -2, 3], atol=0.1)
+
+
+if __name__ == "__main__":
+    import unittest
+
+    unittest.main()
