@@ -36,8 +36,6 @@ void JobView::take(size_t trainer, std::string_view line, double time) {
   if (std::isnan(cost) && message.find("AvgCost=") == std::string_view::npos) return;
 
   Trainer& t = trainers_[trainer];
-  const bool is_first = !t.told;
-  t.told = true;
   t.cost = cost;
   const auto samples = static_cast<int64_t>(number_in(message, "samples", 0));
   const auto pass = static_cast<int64_t>(number_in(message, "Pass", 0));
@@ -50,15 +48,31 @@ void JobView::take(size_t trainer, std::string_view line, double time) {
     t.samples = samples;
     t.batch = static_cast<int64_t>(number_in(message, "Batch", 0));
   }
-  if (is_first) t.first_samples = t.samples;
-  last_ = time;
-  if (start_ < 0) {
-    start_ = time;
-    start_pass_ = t.pass;
-  }
+  told(t, time);
   if (!of_pass || trainer != 0) return;
   if (costs_.empty()) first_pass_ = pass;
   costs_.push_back(cost);
+}
+
+void JobView::take(const TrainerStatus& status, double time) {
+  const auto samples = static_cast<int64_t>(status.samples);
+  // One that has not begun, or that has said more in its log since.
+  if (status.id >= trainers_.size() || samples <= trainers_[status.id].samples) return;
+  Trainer& t = trainers_[status.id];
+  t.samples = samples;
+  t.pass = static_cast<int64_t>(status.pass);
+  t.batch = static_cast<int64_t>(status.batch);
+  t.cost = status.cost;
+  told(t, time);
+}
+
+void JobView::told(Trainer& t, double time) {
+  if (!t.told) t.first_samples = t.samples;
+  t.told = true;
+  last_ = time;
+  if (start_ >= 0) return;
+  start_ = time;
+  start_pass_ = t.pass;
 }
 
 std::string JobView::progress(int columns) const {

@@ -1,4 +1,4 @@
-// How far a job is, read from what its trainers log.
+// How far a job is, read from what its trainers log and from what they tell the pservers.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "obs/progress.h"
+#include "paddle/shard_status.h"
 
 namespace paddle {
 
@@ -16,6 +17,8 @@ class JobView {
 
   // One line of a trainer's output, at this time in seconds.
   void take(size_t trainer, std::string_view line, double time);
+  // What a trainer told its pservers: fresher than its log, which speaks every log_period batches.
+  void take(const TrainerStatus& status, double time);
 
   // "pass 3/100  batch 120  cost 0.1234  12.3k samples/s  1:02 left": the pass that all trainers
   // are in, their mean cost, samples of all of them. "" while no trainer has told anything.
@@ -33,6 +36,8 @@ class JobView {
     int64_t first_samples = 0;       // when it told for the first time
     double cost = 0;
   };
+
+  void told(Trainer& trainer, double time);
 
   int64_t passes_, first_pass_ = 0;
   std::vector<Trainer> trainers_;

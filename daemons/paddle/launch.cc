@@ -19,6 +19,7 @@
 #include "paddle/launch_plan.h"
 #include "paddle/output.h"
 #include "paddle/process.h"
+#include "paddle/status_watch.h"
 
 namespace paddle {
 namespace {
@@ -84,8 +85,10 @@ class Launch {
 
     for (const PlannedProcess& worker : plan_.workers)
       start(worker, workers_, worker_colours, {"--pservers=" + list});
+    if (terminal_.present()) watch_ = std::make_unique<StatusWatch>(shards[0]);
     while (any_running(workers_))
       if (!step()) return stop_all();
+    watch_.reset();
     terminal_.set_status("");
     const double end = now() + ending_seconds;
     while (any_running(servers_)) {
@@ -134,6 +137,8 @@ class Launch {
           if (child.process->code() != 0 && !(stopping_ && was_told_to(child)))
             failures_.push_back(&child);
         }
+    if (watch_)
+      for (const TrainerStatus& status : watch_->take()) view_.take(status, now());
     if (terminal_.present() && any_running(workers_))
       terminal_.set_status(view_.progress(terminal_.columns()));
     return failures_.empty() && stop_signal() == 0;
@@ -223,7 +228,8 @@ class Launch {
   std::vector<Child> servers_, workers_;
   std::vector<const Child*> failures_;  // in the order in which they ended
   bool stopping_ = false;
-  ProcessGroup group_;  // last: ends first
+  std::unique_ptr<StatusWatch> watch_;  // where there is somebody to show progress to
+  ProcessGroup group_;                  // last: ends first
 };
 
 }  // namespace

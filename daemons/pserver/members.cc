@@ -1,6 +1,7 @@
 #include "pserver/members.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -10,6 +11,11 @@ namespace paddle {
 namespace {
 
 double seconds(Time from, Time to) { return std::chrono::duration<double>(to - from).count(); }
+
+std::string wait_text(Time from, Time to) {
+  const double s = seconds(from, to);
+  return s < 1 ? "under 1 s" : duration_text(std::floor(s));
+}
 
 }  // namespace
 
@@ -34,7 +40,7 @@ std::string name_of(MemberState state) {
 
 Members::Members(const MemberOptions& options, Time now)
     : options_(options), members_(options.trainers) {
-  for (Member& m : members_) m.since = m.heard = now;
+  for (Member& m : members_) m.since = m.heard = m.closed = now;
 }
 
 void Members::set(uint32_t trainer, MemberState state, Time now) {
@@ -213,19 +219,23 @@ uint32_t Members::finished() const {
       }));
 }
 
+bool Members::saved() const {
+  const MemberState s = members_[0].state;
+  return s == MemberState::gone || (s == MemberState::lost && options_.policy == LossPolicy::drop);
+}
+
 std::string Members::waiting_for(uint32_t trainer, uint64_t round, Time since, Time now) const {
   const Member& m = members_[trainer];
   const std::string who = text("waiting for trainer ", trainer, " of ", count(), ": ");
   switch (m.state) {
     case MemberState::absent:
       return text(who, m.connections > 0 ? "connected, not joined yet (" : "not joined yet (",
-                  duration_text(seconds(m.since, now)), ")");
+                  wait_text(m.since, now), ")");
     case MemberState::lost:
-      return text(who, "lost, ", m.process, " said nothing for ",
-                  duration_text(seconds(m.heard, now)));
+      return text(who, "lost, ", m.process, " said nothing for ", wait_text(m.heard, now));
     default:
-      return text(who, "its gradient of step ", round, ", ", m.process, " (",
-                  duration_text(seconds(since, now)), ")");
+      return text(who, "its gradient of step ", round, ", ", m.process, " (", wait_text(since, now),
+                  ")");
   }
 }
 

@@ -83,6 +83,8 @@ class Members {
   // Everybody said goodbye, or has finished and does not return; and somebody was there.
   bool all_done(Time now) const;
   uint32_t finished() const;
+  // Trainer 0, who saves for all, said goodbye, or was dropped: nobody has to stay for it.
+  bool saved() const;
   // Why the job ended, "" while it goes on.
   const std::string& failure() const { return failure_; }
   void fail(const std::string& why) {

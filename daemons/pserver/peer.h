@@ -40,6 +40,8 @@ class Peer final : public wire::Handler {
   } landing;
   bool values_unwanted = false;  // its configuration was refused: the rest of it is ignored
   uint64_t sent_before = 0;      // bytes out at the last look, for peers that do not read
+  uint64_t frame = ~uint64_t{0}, frame_bytes = 0;  // the one that was coming at the last look
+  wire::Clock::time_point frame_since{};           // and what had come when it was seen first
   wire::Clock::time_point progress{};
 };
 

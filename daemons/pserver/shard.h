@@ -1,8 +1,9 @@
 // A shard: one listening port, one thread, one io_context and the slices that it alone owns. All
 // methods but stop() belong to the thread in run(), as do the peers.
 //
-// shard.cc holds the life of it, shard_greeting.cc who may take part, shard_configure.cc how values
-// get here, shard_messages.cc pushes and pulls, shard_status.cc what it tells.
+// shard.cc holds the life of it, shard_peers.cc its connections, shard_sweep.cc what it looks after
+// once a second, shard_greeting.cc who may take part, shard_configure.cc how values get here,
+// shard_messages.cc pushes and pulls, shard_status.cc what it tells.
 #pragma once
 
 #include <deque>
@@ -94,33 +95,34 @@ class Shard {
   // shard.cc
   void accept(tcp::socket socket);
   void loop();
-  asio::awaitable<void> sweep_every_second();
-  void sweep(Time now);
-  void sweep_peer(Peer& peer, Time now);
-  void lose(uint32_t trainer);
-  void say_waits(Time now);
-  void check_done(Time now);
   void become_empty(const std::string& why);
   bool even() const;
   uint64_t highest_version() const;
   bool settles(const msg::Message& head);
   void finish_stop();
   void end_loop();
+  bool sync() const { return identity_ && identity_->mode == msg::Mode::sync; }
+
+  // shard_sweep.cc
+  asio::awaitable<void> sweep_every_second();
+  void sweep(Time now);
+  void sweep_peer(Peer& peer, Time now);
+  void lose(uint32_t trainer);
+  void check_saver(Time now);
+  void say_waits(Time now);
+  void fail_job(const std::string& why);
+  void fail_pending(Code code, const std::string& why);
+  void check_done(Time now);
+
+  // shard_peers.cc
   void closed(Peer& peer, const std::string& why);
   void forget_peer(Peer& peer);
   void note_error(const std::string& sentence);
-  void fail_job(const std::string& why);
-  void fail_pending(Code code, const std::string& why);
   void arrived();
   void touch(Peer& peer);  // has something to flush
-  bool sync() const { return identity_ && identity_->mode == msg::Mode::sync; }
-
-  // answers
   void ack(Peer& peer, uint64_t id, wire::Bytes bulk = {});
   void fail(Peer& peer, uint64_t id, Code code, const std::string& why);
   void refuse(Peer& peer, uint64_t id, Code code, const std::string& why);  // and closes
-
-  // what peers say
   std::span<std::byte> land(Peer& peer, const msg::Message& head, uint64_t bulk);
   void landed(Peer& peer, std::span<const std::byte> part);
   void handle(Peer& peer, const msg::Message& head, uint64_t bulk);
@@ -137,6 +139,7 @@ class Shard {
   std::string join_problem(const Peer& peer, const msg::Join& join) const;
   void complete(Peer& peer, uint64_t id, const msg::Complete& complete);
   void beat(Peer& peer, uint64_t id, const msg::Beat& beat);
+  void send_beat_ack(Peer& peer, uint64_t id, Time now);
 
   // shard_configure.cc
   void configure(Peer& peer, uint64_t id, const msg::Configure& configure);

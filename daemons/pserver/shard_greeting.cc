@@ -204,6 +204,10 @@ void Shard::complete(Peer& peer, uint64_t id, const msg::Complete& c) {
   } else {
     members_->bye(peer.trainer, now);
   }
+  // The others wait for it. Where trainer 0 says goodbye they must hear it at once: a pserver that
+  // failed before they did would send them back to work without it.
+  for (Peer& p : peers_)
+    if (p.greeted && p.role == msg::Role::beat && p.connection->open()) send_beat_ack(p, 0, now);
   ack(peer, id);
   close_ready_rounds();
   arrived();  // the end of the job may end the connection
@@ -232,10 +236,15 @@ void Shard::beat(Peer& peer, uint64_t id, const msg::Beat& beat) {
     (*members_)[peer.trainer].last_words = p.error;
     note_error(text(peer.name(), ": ", p.error));
   }
+  send_beat_ack(peer, id, now);
+}
+
+void Shard::send_beat_ack(Peer& peer, uint64_t id, Time now) {
   auto& b = peer.connection->builder();
   const auto waiting = b.CreateString(waiting_text(now));
   const auto failure = b.CreateString(members_->failure());
-  peer.connection->send(id, msg::CreateBeatAck(b, epoch_, waiting, members_->finished(), failure));
+  peer.connection->send(
+      id, msg::CreateBeatAck(b, epoch_, waiting, members_->finished(), failure, members_->saved()));
   touch(peer);
 }
 

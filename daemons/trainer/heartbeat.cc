@@ -72,7 +72,9 @@ struct Heartbeat::State {
       if (const auto* ack = head.body_as_BeatAck()) {
         news.waiting = ack->waiting() ? ack->waiting()->str() : "";
         news.failure = ack->failure() ? ack->failure()->str() : "";
+        news.epoch = ack->epoch();
         news.finished = ack->finished();
+        news.saved = ack->saved();
       } else if (const auto* failure = head.body_as_Failure()) {
         if (failure->code() == msg::FailureCode::job_failed)
           news.failure = failure->message()->str();
@@ -147,20 +149,17 @@ void Heartbeat::tell(const TrainerProgress& progress) {
   state_->progress = progress;
 }
 
-void Heartbeat::ask() {
-  asio::post(state_->io, [state = state_.get()] {
-    for (const auto& line : state->lines) line->send_beat();
-  });
-}
-
 ShardNews Heartbeat::news() const {
   const std::scoped_lock lock(state_->mutex);
   ShardNews out;
   if (!state_->news.empty()) out.finished = ~uint32_t{0};
+  for (const ShardNews& n : state_->news) out.epoch = std::max(out.epoch, n.epoch);
   for (const ShardNews& n : state_->news) {
     if (out.waiting.empty()) out.waiting = n.waiting;
     if (out.failure.empty()) out.failure = n.failure;
-    out.finished = std::min(out.finished, n.finished);
+    const bool present = n.epoch == out.epoch;  // else it speaks of the time before a rollback
+    out.finished = std::min(out.finished, present ? n.finished : 0);
+    out.saved = out.saved || (present && n.saved);
   }
   return out;
 }

@@ -18,11 +18,13 @@ struct TrainerProgress {
   std::string state = "starting";
 };
 
-// What the shards said last.
+// What the shards said last. They answer every beat, and also say at once when a trainer finishes.
 struct ShardNews {
+  uint64_t epoch = 0;     // the newest that any of them is in
   std::string waiting;    // whom a shard waits for; "" for nobody
   std::string failure;    // why the job ended
   uint32_t finished = 0;  // least number of trainers that any shard knows to have finished
+  bool saved = false;     // a shard knows that trainer 0 has saved and left
 };
 
 // The greeting of a connection; filled in by the client.
@@ -45,7 +47,6 @@ class Heartbeat {
   // From any thread.
   void tell(const TrainerProgress& progress);
   ShardNews news() const;
-  void ask();  // beats at once, so that news() is fresh soon
 
  private:
   struct State;

@@ -46,4 +46,15 @@ std::string Meter::evaluators_text() const {
   return out;
 }
 
+double SampleRate::per_second(uint64_t samples) {
+  const auto now = Clock::now();
+  const double seconds = std::chrono::duration<double>(now - last_).count();
+  if (seconds > 0.1) {
+    rate_ = samples > samples_ ? static_cast<double>(samples - samples_) / seconds : 0;
+    last_ = now;
+    samples_ = samples;
+  }
+  return rate_;
+}
+
 }  // namespace paddle

@@ -1,6 +1,8 @@
-// Averages of the cost and the evaluators over batches, and how they are written.
+// Averages of the cost and the evaluators over batches, how they are written, and rates.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,6 +37,20 @@ class Meter {
   int64_t samples_ = 0;
   double cost_ = 0;
   std::vector<double> sums_;  // of averaged ones: sum over samples; of running ones: the last value
+};
+
+// Samples per second between two looks, at most five looks a second.
+class SampleRate {
+ public:
+  using Clock = std::chrono::steady_clock;
+  bool due() const { return Clock::now() - last_ > std::chrono::milliseconds(200); }
+  // `samples` is how many there are by now.
+  double per_second(uint64_t samples);
+
+ private:
+  Clock::time_point last_ = Clock::now();
+  uint64_t samples_ = 0;
+  double rate_ = 0;
 };
 
 }  // namespace paddle

@@ -231,11 +231,26 @@ void PsClient::finish(uint64_t step) {
 void PsClient::wait_for_others() {
   guarded([&] {
     wait([&] { return "the other trainers to finish; " + heartbeat_->news().waiting; },
-         [&] {
-           if (heartbeat_->news().finished >= options_.hello.trainers) return true;
-           heartbeat_->ask();
-           return false;
-         });
+         [&] { return present_news().finished >= options_.hello.trainers; });
+  });
+}
+
+// What the shards say of this epoch; nothing where they have said nothing of it yet.
+ShardNews PsClient::present_news() const {
+  const ShardNews news = heartbeat_->news();
+  require(news.failure.empty(), Error::Kind::peer, "the job ended: ", news.failure);
+  return news.epoch == epoch_ ? news : ShardNews{};
+}
+
+void PsClient::wait_for_save() {
+  if (trainer() == 0) return;
+  guarded([&] {
+    const auto saved = [&] { return present_news().saved; };
+    try {
+      wait([&] { return "trainer 0 to save; " + heartbeat_->news().waiting; }, saved);
+    } catch (const Disrupted&) {  // a pserver that failed afterwards concerns nobody any more
+      if (!saved()) throw;
+    }
   });
 }
 

@@ -74,6 +74,9 @@ class PsClient : public Remote, private LinkOwner {
   void finish(uint64_t step);
   // Waits until all trainers have finished.
   void wait_for_others();
+  // Waits until trainer 0 has saved, for any other trainer: until then a pserver that fails may
+  // send all back.
+  void wait_for_save();
   // The last word: a shard that heard it from all trainers is done.
   void say_bye();
 
@@ -123,6 +126,7 @@ class PsClient : public Remote, private LinkOwner {
   void configure(const JoinDecision& decision);
   void roll_back(const JoinDecision& decision);
   std::string pending_text() const;
+  ShardNews present_news() const;
 
   void send_push(SliceLine& line, uint64_t step, wire::Bytes bulk, wire::Bulk lifetime);
   void push_async(SliceLine& line, const float* grad, uint64_t step);

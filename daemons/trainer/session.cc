@@ -160,6 +160,15 @@ void Session::keep_local_state() { local_.keep(train_program(), cut_.params, sco
 
 void Session::restore_local_state() { local_.restore(scope_); }
 
+Names Session::statistics() const {
+  Names out;
+  for (const auto& op : train_program().global().ops())
+    if (op->type == "batch_norm")
+      for (const char* slot : {"MeanOut", "VarianceOut"})
+        out.insert(out.end(), op->out[slot].begin(), op->out[slot].end());
+  return out;
+}
+
 void Session::clear_evaluators() {
   for (const Evaluator& e : model_.evaluators)
     for (const std::string& name : e.states) scope_.tensor(name).zero();

@@ -66,6 +66,8 @@ class Session {
   // before it, so that a step can be computed again.
   void keep_local_state();
   void restore_local_state();
+  // Moving statistics of batch_norm: what of this is part of a model.
+  Names statistics() const;
 
   // Whether the terminal shows more than ASCII.
   bool utf8() const { return speaks_utf8(environment_); }

@@ -100,14 +100,12 @@ void StepClient::ready() {
     broken_ = false;
   }
   if (!moved()) return;
-  for (const ParamGrad& p : cut_.params) {
-    const Tensor& now = scope_.tensor(p.param);
-    for (const auto& [variable, tensor] : held_)
-      require(&variable->tensor != &now ||
-                  (now.shape() == tensor.shape() && now.dtype() == tensor.dtype()),
-              Error::Kind::config, "the parameter '", p.param, "' has become ",
-              name_of(now.dtype()), now.shape(), " in the scope, and the job has ",
-              name_of(tensor.dtype()), tensor.shape());
+  for (size_t i = 0; i < held_.size(); ++i) {
+    const std::string& name = cut_.params[i].param;
+    const Tensor &now = scope_.tensor(name), &was = held_[i].second;
+    require(now.shape() == was.shape() && now.dtype() == was.dtype(), Error::Kind::config,
+            "the parameter '", name, "' has become ", name_of(now.dtype()), now.shape(),
+            " in the scope, and the job has ", name_of(was.dtype()), was.shape());
   }
   client_.refresh(step_);
   client_.locate();
@@ -125,17 +123,19 @@ bool StepClient::go_to(const Rewind& to, bool computed) {
                                          "cannot go back in its data (snapshots of the pservers, "
                                          "snapshot_dir, make them fewer)")
                                   : ""));
-  if (to.step == step_) local_.restore(scope_);
+  if (kept_step_ == step_) local_.restore(scope_);  // the step at hand had begun
   step_ = to.step;
   return false;
 }
 
-void StepClient::run(Plan& plan, const Program& program) {
+void StepClient::run(Plan& plan, const Program& program, const std::function<void()>& feed) {
   for (bool done = false; !done;) {
     bool computed = false;
     try {
       ready();
       local_.keep(program, cut_.params, scope_);
+      kept_step_ = step_;
+      feed();
       client_.begin_step(step_, place_of(step_), place_of(step_ + 1));
       plan.run(step_);
       computed = true;

@@ -7,6 +7,7 @@
 // the log says how many are not repeated.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -27,9 +28,10 @@ class StepClient {
 
   // What plans of the trainer half talk to.
   Remote& remote() { return client_; }
-  // One step: the plan of `program` (the trainer half, in geo mode the whole) has its feeds. The
-  // first one joins the job, and waits for the pservers.
-  void run(Plan& plan, const Program& program);
+  // One step: a plan of `program` (the trainer half, in geo mode the whole). `feed` gives the plan
+  // its feeds, each time that the step is computed. The first step joins the job, and waits for the
+  // pservers.
+  void run(Plan& plan, const Program& program, const std::function<void()>& feed);
   // Parameters and optimizer state of the pservers into the scope.
   void collect();
   // Leaves the job in good order; others go on. One that made no step joins first, so that nobody
@@ -61,6 +63,7 @@ class StepClient {
   std::vector<std::pair<std::string, Tensor>> first_;     // values of step 0
   std::vector<std::pair<const Variable*, Tensor>> held_;  // memory that slices land in
   uint64_t step_ = 0;
+  uint64_t kept_step_ = ~uint64_t{0};  // before which the local state was kept
   bool joined_ = false, closed_ = false, broken_ = false;
 };
 

@@ -1,11 +1,11 @@
 #include "trainer/train.h"
 
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 
 #include "base/log.h"
 #include "base/run_main.h"
+#include "base/suggest.h"
 #include "obs/plot.h"
 #include "obs/progress.h"
 #include "trainer/model_directory.h"
@@ -50,6 +50,7 @@ class TrainLoop {
       log_info(text("joined as trainer ", client_->trainer(), " of ", client_->trainers(),
                     " at step ", start.step));
       go_to(start, first);
+      if (start.step > first.step) warn_of_local_state();
     }
     Reader& data = s_.train_data();
     records_ = data.records();
@@ -132,8 +133,19 @@ class TrainLoop {
     if (costs_.size() > p.pass - first.pass) costs_.resize(p.pass - first.pass);
   }
 
-  // The end of a job with pservers: all stay until all have finished. A pserver that fails may send
-  // everybody back, and what the first trainer saves is what all of them made.
+  // This process has begun in the middle of a job, and pservers keep parameters alone.
+  void warn_of_local_state() {
+    const Names local = s_.statistics();
+    if (local.empty()) return;
+    log_warn(text("the moving statistics ", listed(local),
+                  " live in each trainer and start anew with this process: they are right again "
+                  "after some hundred batches",
+                  s_.is_first() ? "; a model that is saved before holds them as they are" : ""));
+  }
+
+  // The end of a job with pservers: all stay until all have finished and the first trainer has
+  // saved. A pserver that fails may send everybody back, and what is saved is what all of them
+  // made.
   void leave() {
     client_->finish(s_.at.step);
     tell("finished");
@@ -143,6 +155,7 @@ class TrainLoop {
       log_test();
       save(pass_name(passes_ - 1));
     }
+    client_->wait_for_save();
     client_->say_bye();
     if (client_->dropped() > 0)
       log_warn(text(client_->dropped(), " gradients were too old and not applied"));
@@ -252,33 +265,13 @@ class TrainLoop {
     std::fputs(drawing.c_str(), stderr);
   }
 
-  // Samples per second since the last look, at most five looks a second.
-  struct Rate {
-    std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
-    uint64_t samples = 0;
-    double rate = 0;
-    bool due() const {
-      return std::chrono::steady_clock::now() - last > std::chrono::milliseconds(200);
-    }
-    double per_second(uint64_t now_samples) {
-      const auto now = std::chrono::steady_clock::now();
-      const double seconds = std::chrono::duration<double>(now - last).count();
-      if (seconds > 0.1) {
-        rate = now_samples > samples ? static_cast<double>(now_samples - samples) / seconds : 0;
-        last = now;
-        samples = now_samples;
-      }
-      return rate;
-    }
-  };
-
   Session& s_;
   const Options& o_;
   PsClient* client_;  // null where there are no pservers
   uint64_t passes_;
   uint64_t metered_pass_ = ~uint64_t{0}, metered_step_ = 0;
   uint64_t kept_step_ = ~uint64_t{0};  // before which the local state was kept
-  Rate rate_;
+  SampleRate rate_;
   int64_t records_ = -1;
   Batch batch_;
   Meter pass_meter_, period_meter_;

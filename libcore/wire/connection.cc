@@ -15,6 +15,7 @@ constexpr size_t bulk_part = 512u << 10;   // read in one go, so that it is seen
 constexpr size_t small_bulk = 4u << 10;    // up to here bulk is copied behind its head
 constexpr size_t flush_above = 32u << 10;  // gathered bytes that leave without flush()
 constexpr size_t max_kept = 256u << 20;    // copies for a peer that does not read
+constexpr size_t max_gathered = 4u << 20;  // small answers that wait for one that does not read
 constexpr size_t max_pieces = 64;          // per system call
 constexpr int reads_per_turn = 16;         // before other connections get theirs
 
@@ -40,6 +41,7 @@ Connection::Connection(tcp::socket socket, Handler& handler, bool greeting)
       handler_(handler),
       peer_(name_of_peer(socket_)),
       builder_(512),
+      accepted_(greeting),
       greeting_(greeting),
       read_room_(read_size / 8) {
   boost::system::error_code ignored;
@@ -50,8 +52,13 @@ Connection::~Connection() = default;
 
 // ---- reading
 
+// Only one side of a connection may stop reading, or both could wait for each other.
+bool Connection::has_enough() const { return accepted_ && gathered_.size() > max_gathered; }
+
 void Connection::await_read() {
   if (!open_ || reading_) return;
+  paused_ = has_enough();
+  if (paused_) return;
   reading_ = true;
   socket_.async_wait(tcp::socket::wait_read,
                      [self = shared_from_this()](const boost::system::error_code& error) {
@@ -65,7 +72,7 @@ void Connection::await_read() {
 // place of the bulk first and the buffer for what follows it second.
 void Connection::read_some() {
   auto* room = reinterpret_cast<std::byte*>(read_room_.data());
-  for (int turn = 0; turn < reads_per_turn && open_; ++turn) {
+  for (int turn = 0; turn < reads_per_turn && open_ && !has_enough(); ++turn) {
     const bool direct = state_ == State::bulk && !discards_;
     assert(!direct || read_begin_ == read_end_);
     if (read_begin_ == read_end_) read_begin_ = read_end_ = 0;
@@ -168,6 +175,7 @@ void Connection::take_bulk(size_t bytes) {
 
 void Connection::finish_frame() {
   state_ = State::header;
+  ++frames_in_;
   // Verified when its bulk began, and nobody has touched it since.
   handler_.handle(*this, *msg::GetMessage(head_room_.data()), header_.bulk);
 }
@@ -255,7 +263,9 @@ void Connection::drop_sent(size_t bytes) {
       p.begin += part;
     if (p.size == 0) pieces_.pop_front();
   }
-  if (pieces_.empty()) gathered_.clear();
+  if (!pieces_.empty()) return;
+  gathered_.clear();
+  if (paused_) await_read();
 }
 
 void Connection::await_write() {

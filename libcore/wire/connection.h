@@ -53,8 +53,9 @@ enum class Bulk {
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  // Takes a connected socket and starts reading. The handler outlives the connection. `greeting`:
-  // the first head is held to max_greeting (for who accepts connections from anyone).
+  // Takes a connected socket and starts reading. The handler outlives the connection. `greeting`,
+  // for who accepts connections from anyone: the first head is held to max_greeting, and nothing
+  // more is read from a peer that does not read its answers.
   static std::shared_ptr<Connection> start(tcp::socket socket, Handler& handler, bool greeting);
   ~Connection();
 
@@ -78,6 +79,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   const std::string& peer() const { return peer_; }  // "127.0.0.1:40312"
   size_t queued() const { return queued_; }          // bytes that were not handed to the kernel yet
   uint64_t bytes_in() const { return bytes_in_; }
+  uint64_t frames_in() const { return frames_in_; }  // that are complete
   uint64_t bytes_out() const { return bytes_out_; }
   Clock::time_point since() const { return since_; }            // of the connection
   Clock::time_point last_heard() const { return last_heard_; }  // when bytes came in
@@ -96,6 +98,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
                  Bulk lifetime);
   std::byte* gather(size_t size);
   void await_read();
+  bool has_enough() const;
   void await_write();
   void read_some();
   void parse(size_t in_bulk);
@@ -111,7 +114,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Handler& handler_;
   std::string peer_;
   flatbuffers::FlatBufferBuilder builder_;
-  bool open_ = true, greeting_, reading_ = false, writing_ = false;
+  const bool accepted_;  // from anyone: answers that it does not read are bounded
+  bool open_ = true, greeting_, reading_ = false, writing_ = false, paused_ = false;
 
   std::vector<uint64_t> read_room_;  // 8-byte aligned
   size_t read_begin_ = 0, read_end_ = 0;
@@ -126,7 +130,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::deque<Piece> pieces_;
   std::vector<std::byte> gathered_;  // heads and small bulk of pieces_
   size_t queued_ = 0;
-  uint64_t bytes_in_ = 0, bytes_out_ = 0;
+  uint64_t bytes_in_ = 0, bytes_out_ = 0, frames_in_ = 0;
   Clock::time_point since_ = Clock::now(), last_heard_ = since_;
 };
 

@@ -92,7 +92,7 @@ PyExecutor::PyExecutor(int threads, bool check_nan_inf, bool profile) {
 py::list PyExecutor::run(const ProgramPtr& program, const ScopePtr& scope, const py::dict& feed,
                          const py::list& fetch, bool return_numpy, int64_t step,
                          const std::shared_ptr<PyJob>& job) {
-  Fed fed = feeds_of(program->global(), feed);
+  const Fed fed = feeds_of(program->global(), feed);
   Names fetches;
   fetches.reserve(fetch.size());
   for (const py::handle name : fetch) fetches.push_back(name.cast<std::string>());
@@ -105,14 +105,19 @@ py::list PyExecutor::run(const ProgramPtr& program, const ScopePtr& scope, const
     const std::lock_guard<std::mutex> alone(scope->mutex);
     if (job) join(scope, job);
     Plan& plan = executor_->plan(*program, scope->scope, fed.names, fetches);
-    for (size_t i = 0; i < fed.tensors.size(); ++i) {
-      if (plan.writes_feed(i)) fed.tensors[i] = fed.tensors[i].clone();
-      plan.feed(i, fed.tensors[i]);
-    }
-    if (job)
-      job->run(plan, *program);
-    else
+    std::vector<Tensor> changed(fed.tensors.size());  // copies that the plan may write
+    const auto give = [&] {
+      for (size_t i = 0; i < fed.tensors.size(); ++i) {
+        if (plan.writes_feed(i)) changed[i] = fed.tensors[i].clone();
+        plan.feed(i, changed[i].empty() ? fed.tensors[i] : changed[i]);
+      }
+    };
+    if (job) {
+      job->run(plan, *program, give);
+    } else {
+      give();
       plan.run(step < 0 ? program->next_step++ : static_cast<uint64_t>(step));
+    }
     for (size_t i = 0; i < fetches.size(); ++i) fetched.push_back(plan.fetch(i));
   }
   py::list out(fetched.size());

@@ -35,7 +35,9 @@ class PyJob {
   // Called with the scope's mutex held and without the GIL.
   void begin(const ScopePtr& scope);
   Remote& remote() { return client_->remote(); }
-  void run(Plan& plan, const Program& program) { client_->run(plan, program); }
+  void run(Plan& plan, const Program& program, const std::function<void()>& feed) {
+    client_->run(plan, program, feed);
+  }
 
   // From Python.
   void collect();

@@ -10,7 +10,7 @@ import paddle.fluid as fluid
 
 options = dict(role="LOCAL", pservers="", trainers="1", steps="12", mode="sync", optimizer="sgd", seed="3",
                hidden="8", net="mlp",
-               save="", load="", pause="0", close="1", interrupt="0", block="8192")
+               save="", load="", pause="0", close="1", fall="-1", block="8192")
 options.update(a.split("=", 1) for a in sys.argv[1:])
 role, trainers, steps = options["role"], int(options["trainers"]), int(options["steps"])
 
@@ -78,6 +78,8 @@ for step in range(steps):
         feed = {"x": x, "y": y}
     value, = exe.run(main, feed=feed, fetch_list=[loss])
     print("loss", float(value[0]).hex(), flush=True)
+    if step == int(options["fall"]):
+        raise RuntimeError("the script falls over")
     if float(options["pause"]):
         time.sleep(float(options["pause"]))
 if options["save"] and int(options.get("id", 0)) == 0:

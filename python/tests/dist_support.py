@@ -77,7 +77,9 @@ class JobCase(unittest.TestCase):
             got = self.processes[name].wait(LIMIT)
         except subprocess.TimeoutExpired:
             self.fail("%s does not end:\n%s" % (name, self.log(name)[-2000:]))
-        self.assertEqual(got, code, "%s:\n%s" % (name, self.log(name)[-2000:]))
+        if code is not None:
+            self.assertEqual(got, code, "%s:\n%s" % (name, self.log(name)[-2000:]))
+        return got
 
     def wait_for(self, name, pattern, count=1, output=False):
         """Until the log (or stdout) of a process has the pattern so many times."""

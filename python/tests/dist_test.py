@@ -64,6 +64,18 @@ class Sync(JobCase):
         self.finish()
         self.assertEqual(len(self.numbers("t1")), 9)
 
+    def test_a_script_that_falls_over_is_waited_for(self):
+        eps = self.endpoints(1)
+        self.start("s0", *self.arguments("PSERVER", eps, 2, endpoint=eps[0]))
+        self.start("t0", *self.arguments("TRAINER", eps, 2, id=0, fall=2, close=0))
+        self.start("t1", *self.arguments("TRAINER", eps, 2, id=1, steps=9, close=0))
+        self.wait("t0", 1)
+        self.wait_for("s0", "waiting for trainer 0 of 2: lost")
+        self.assertIsNone(self.processes["t1"].poll())
+        self.start("t2", *self.arguments("TRAINER", eps, 2, id=0, steps=2))
+        self.wait("t2")
+        self.wait("t1")
+
     def test_a_trainer_without_data_that_closes_is_not_waited_for(self):
         eps = self.endpoints(1)
         self.start("s0", *self.arguments("PSERVER", eps, 2, endpoint=eps[0]))

@@ -126,6 +126,7 @@ class Cluster:
     def __init__(self, test, job, servers=1, trainers=1, server_flags=(), trainer_flags=(), ports_num=1, name="", through=None):
         self.test, self.job, self.ports_num, self.through = test, job, ports_num, through
         self.server_flags, self.trainer_flags = server_flags, trainer_flags
+        self.before_trainer = []  # words before the command of a trainer: another program that becomes it
         self.save_dir = test.path(name + "out")
         self.directory = test.dir
         self.servers = [Process(test.dir, f"{name}pserver{i}") for i in range(servers)]
@@ -169,7 +170,7 @@ class Cluster:
 
     def start_trainer(self, i, *more):
         job = self.job(i) if callable(self.job) else self.job
-        return self.trainers[i].start(PADDLE, "train", f"--config={job}", "--dot_period=0", "--spin_microseconds=0",
+        return self.trainers[i].start(*self.before_trainer, PADDLE, "train", f"--config={job}", "--dot_period=0", "--spin_microseconds=0",
                                       f"--save_dir={self.save_dir}", *self.cluster_flags(i), *self.words(self.trainer_flags, i), *more)
 
     def start(self, *more):

@@ -4,11 +4,12 @@ import re
 import socket
 import struct
 import subprocess
+import time
 
 from cluster import until
-from faults import SAMPLES, FaultTest
-from proxy import Plan, Proxy
-from support import main
+from faults import FULL, SAMPLES, FaultTest
+from proxy import Plan, Proxy, Recorder
+from support import PADDLE, main
 
 MAGIC = 0x31575350
 
@@ -52,6 +53,44 @@ def send_and_close(port, data, reset=False):
             pass
 
 
+def hung_up(s):
+    """Whether the other side has ended a connection whose buffers are full."""
+    try:
+        s.send(b"x")
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return False
+
+
+class Drip:
+    """A connection that sends `start` at once and then one byte of `rest` a second."""
+
+    def __init__(self, test, port, start, rest):
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=60)
+        test.addCleanup(self.socket.close)
+        self.socket.sendall(start)
+        self.rest, self.next = rest, time.monotonic()
+
+    def step(self):
+        """Whether the other side has closed it; sends the next byte when it is due."""
+        try:
+            if time.monotonic() >= self.next:
+                self.socket.send(self.rest[:1])
+                self.rest, self.next = self.rest[1:], self.next + 1
+            self.socket.setblocking(False)
+            while self.socket.recv(1 << 16):
+                pass
+            return True
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+        finally:
+            self.socket.setblocking(True)
+
+
 class Hostile(FaultTest):
     def test_garbage_during_training(self):
         cluster = self.cluster("garbage-").start()
@@ -78,6 +117,57 @@ class Hostile(FaultTest):
             s.sendall(data)
             held.append(s)
         self.check_bits(cluster)
+
+    def test_one_byte_a_second(self):
+        """Its deadline ends a peer that greets so slowly; with --full also one that has greeted. Others are served meanwhile."""
+        cluster = self.cluster("drip-")
+        for i in range(2):
+            cluster.start_server(i)
+        server = cluster.servers[0]
+        ask = self.recorded_status(cluster)
+        drips = [Drip(self, cluster.ports[0][0], b"", header(64, 0) + bytes(64))]
+        if FULL:
+            drips.append(Drip(self, cluster.ports[0][0], ask, header(4096, 0) + bytes(4096)))
+        cluster.start_trainer(0).wait_line(r"waiting for .*trainer 1")
+        until(lambda: all([drip.step() for drip in drips]), "the connections that send one byte a second are closed", 90)
+        server.wait_line(r"closed the connection of 127\.0\.0\.1:\d+: no greeting for 10 s")
+        cluster.start_trainer(1)
+        self.check_bits(cluster)
+
+    def test_a_peer_that_never_reads(self):
+        """It asks and asks: it is not heard any more, memory stays bounded, and with --full its deadline ends it."""
+        cluster = self.cluster("deaf-")
+        for i in range(2):
+            cluster.start_server(i)
+        server = cluster.servers[0]
+        ask = self.recorded_status(cluster)
+        greeting = 16 + struct.unpack("<IIQ", ask[:16])[1]
+        question, before = ask[greeting:] * 1000, server.state()["bytes"]
+        s = socket.create_connection(("127.0.0.1", cluster.ports[0][0]), timeout=5)
+        self.addCleanup(s.close)
+        s.sendall(ask[:greeting])
+        sent = 0
+        with self.assertRaises(TimeoutError, msg="the pserver reads whatever comes"):
+            while sent < 1 << 30:
+                s.sendall(question)
+                sent += len(question)
+        self.assertLess(server.state()["bytes"] - before, 32 << 20, "answers that nobody reads pile up")
+        cluster.start_trainer(0)
+        if FULL:
+            s.setblocking(False)
+            until(lambda: hung_up(s), "the connection that nobody reads from is closed", 120)
+        cluster.start_trainer(1)
+        self.check_bits(cluster)
+
+    def recorded_status(self, cluster):
+        """The bytes with which paddle status asks the first shard: a greeting and a question."""
+        proxy = Recorder(Plan(0, 0))
+        self.addCleanup(proxy.close)
+        done = subprocess.run([PADDLE, "status", f"--pservers=127.0.0.1:{proxy.port_for(cluster.ports[0][0])}", "--json",
+                               "--ports_num_for_sparse=0"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        until(lambda: len(proxy.frames) == 2, "paddle status has sent two messages")
+        return b"".join(proxy.frames)
 
     def recorded_greetings(self, cluster):
         """The first bytes that the trainers of a whole job sent to shard 0: real greetings."""

@@ -3,6 +3,7 @@ import json
 import os
 import pty
 import re
+import select
 import shlex
 import signal
 import socket
@@ -10,6 +11,7 @@ import struct
 import subprocess
 import time
 
+from cluster import write_job
 from support import CONFIGS, DEADLINE, PADDLE, SOURCE, EndToEnd, main
 
 JOB = os.path.join(CONFIGS, "fit_a_line.json")
@@ -191,6 +193,38 @@ class Launch(Cluster):
         _, err = self.ends(process, 137)
         self.assertIn("paddle launch: trainer.1 ended with exit code 137", err)
         self.gone(pids)
+
+    def test_trainers_keep_to_their_processors(self):
+        """Each to a share of its own, where there are enough; not with --pin_cpus=false."""
+        mine = os.sched_getaffinity(0)
+        for flag in ("true", "false"):
+            with self.subTest(pin_cpus=flag):
+                process, pids = self.running(f"--pin_cpus={flag}")
+                trainers = [p for p in pids if "--trainer_id=" in self.read(f"/proc/{p}/cmdline")]
+                shares = [os.sched_getaffinity(p) for p in trainers]
+                self.assertEqual(shares[0] | shares[1], mine)
+                alone = flag == "true" and len(mine) > 1
+                self.assertEqual(shares[0] & shares[1], set() if alone else mine)
+                for p in set(pids) - set(trainers):
+                    self.assertEqual(os.sched_getaffinity(p), mine)
+                process.send_signal(signal.SIGINT)
+                self.ends(process, 130)
+
+    def test_progress_between_lines_of_the_log(self):
+        """In a long pass without lines of batches the progress line moves all the same."""
+        job = write_job(self, records=60000, batch=1)
+        main_end, other_end = pty.openpty()
+        env = {"PATH": os.environ["PATH"], "HOME": self.dir, "TERM": "xterm"}
+        process = subprocess.Popen([PADDLE, "launch", f"--config={job}", "--num_passes=1000", "--log_period=0"], cwd=self.dir, env=env,
+                                   stdout=subprocess.DEVNULL, stderr=other_end)
+        self.started.append(process)
+        os.close(other_end)
+        self.addCleanup(os.close, main_end)
+        shown, deadline = b"", time.monotonic() + DEADLINE
+        while len(set(re.findall(rb"batch ([1-9]\d*)", shown))) < 3:
+            self.assertLess(time.monotonic(), deadline, shown)
+            if select.select([main_end], [], [], 1)[0]:
+                shown += os.read(main_end, 65536)
 
     def test_on_a_terminal(self):
         """Names in colour and one line of progress; without colours where NO_COLOR asks for that."""

@@ -121,6 +121,32 @@ class Proxy:
             await asyncio.sleep(self.plan.random.uniform(*self.plan.stall))
 
 
+class Recorder(Proxy):
+    """Keeps the messages that come from the one who connects, which have no bulk."""
+
+    def __init__(self, plan):
+        super().__init__(plan)
+        self.frames, self.taken = [], b""
+
+    async def serve(self, target, reader, writer):
+        whole, feed = self, reader.feed_data
+        def look(data):
+            whole.taken += data
+            while len(whole.taken) >= 16:
+                size = 16 + struct.unpack("<IIQ", whole.taken[:16])[1]
+                if len(whole.taken) < size:
+                    break
+                whole.frames.append(whole.taken[:size])
+                whole.taken = whole.taken[size:]
+            feed(data)
+        early = bytes(reader._buffer)
+        reader.feed_data = look
+        if early:
+            reader._buffer.clear()
+            look(early)
+        await super().serve(target, reader, writer)
+
+
 def reset(writer):
     """RST instead of FIN: what is on its way is lost."""
     s = writer.get_extra_info("socket")

@@ -38,6 +38,16 @@ TEST_CASE("view of a job", "[paddle]") {
     CHECK(view.progress(100) == "pass 1/10  batch 40  cost 3  1280 samples/s");
     CHECK(view.costs().empty());
   }
+  SECTION("what trainers tell the pservers moves it between lines of the log") {
+    view.take(0, prefix + " Batch=20 samples=1280 AvgCost=4 CurrentCost=4 Eval: ", 1);
+    view.take(TrainerStatus{.id = 0, .pass = 0, .batch = 40, .samples = 2560, .cost = 3}, 2);
+    CHECK(view.progress(100) == "pass 1/10  batch 40  cost 3  1280 samples/s");
+    view.take(TrainerStatus{.id = 0, .pass = 0, .batch = 30, .samples = 1920, .cost = 9}, 3);
+    view.take(TrainerStatus{.id = 1}, 3);  // has not begun
+    view.take(TrainerStatus{.id = 7, .samples = 5}, 3);
+    CHECK(view.progress(100) == "pass 1/10  batch 40  cost 3  1280 samples/s");
+    CHECK(view.costs().empty());
+  }
   SECTION("a resumed job starts where it does") {
     view.take(0, prefix + " Pass=4 Batch=10 samples=100 AvgCost=4 Eval: ", 10);
     CHECK(view.first_pass() == 4);

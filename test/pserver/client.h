@@ -44,6 +44,8 @@ struct Answer {
   std::string text;  // of a Failure, or `waiting` of a BeatAck or Status
   uint64_t version = 0, epoch = 0;
   bool dropped = false;
+  uint32_t finished = 0;  // BeatAck
+  bool saved = false;
   // Welcome
   msg::ShardState state{};
   uint32_t trainer = 0;
@@ -113,6 +115,8 @@ class Client : public wire::Handler {
     return until([this] { return closed_.has_value(); }, seconds);
   }
   bool answered(uint64_t id) const { return answers_.count(id) > 0; }
+  // What came last under this number, 0 for what nobody asked for.
+  const Answer& last(uint64_t id) { return answers_[id]; }
   // The answer to `id`; one of type NONE where the connection ends without it.
   Answer await(uint64_t id) {
     until([&] { return answered(id) || closed_; });
@@ -246,6 +250,8 @@ class Client : public wire::Handler {
     if (const auto* b = head.body_as_BeatAck()) {
       a.text = b->waiting()->str();
       a.epoch = b->epoch();
+      a.finished = b->finished();
+      a.saved = b->saved();
     }
     if (const auto* w = head.body_as_Welcome()) read_welcome(*w, a);
     if (const auto* s = head.body_as_Status()) read_status(*s, a);

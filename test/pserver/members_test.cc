@@ -140,6 +140,8 @@ TEST_CASE("members: wait", "[pserver]") {
     room.pass(4);
     CHECK(m.waiting_for(1, 17, room.now - std::chrono::seconds(3), room.now) ==
           "waiting for trainer 1 of 2: its gradient of step 17, host:200 (3 s)");
+    CHECK(m.waiting_for(1, 17, room.now - std::chrono::milliseconds(300), room.now) ==
+          "waiting for trainer 1 of 2: its gradient of step 17, host:200 (under 1 s)");
   }
 }
 

@@ -170,6 +170,27 @@ TEST_CASE("heartbeats keep a lease and carry news both ways", "[pserver]") {
   CHECK(beat.ended());  // nothing but heartbeats
 }
 
+TEST_CASE("who stays hears at once that others have finished and trainer 0 has saved",
+          "[pserver]") {
+  const QuietLog quiet;
+  Two two(ShardOptions{});
+  Client beat(two.shard.port());
+  REQUIRE(beat.greet({.trainer = 1, .role = msg::Role::beat}).type == Body::Welcome);
+  CHECK(beat.beat().finished == 0);
+  const auto hears = [&](uint32_t finished, bool saved) {  // without another beat
+    return beat.until([&] {
+      const Answer& unasked = beat.last(0);
+      return unasked.finished == finished && unasked.saved == saved;
+    });
+  };
+  CHECK(two.b.complete(msg::Phase::finished).type == Body::Ack);
+  CHECK(hears(1, false));
+  CHECK(two.a.complete(msg::Phase::finished).type == Body::Ack);
+  CHECK(hears(2, false));
+  CHECK(two.a.complete(msg::Phase::bye).type == Body::Ack);
+  CHECK(hears(2, true));
+}
+
 TEST_CASE("trainers with fewer batches leave the rounds", "[pserver]") {
   const QuietLog quiet;
   std::atomic<int> done = 0;

@@ -214,3 +214,49 @@ TEST_CASE("connecting to nobody is an error with the address", "[wire]") {
   CHECK(said.find(std::to_string(free_port)) != std::string::npos);
   CHECK(said.find("refused") != std::string::npos);
 }
+
+// Otherwise answers would pile up in memory until a deadline ends the connection.
+TEST_CASE("a peer that does not read its answers is not read from", "[wire]") {
+  Pair p;
+  p.server_side.reset();
+  tcp::socket deaf(p.io);
+  deaf.connect({asio::ip::address_v4::loopback(), p.listener.port()});
+  p.until([&] { return p.server_side != nullptr; });
+
+  flatbuffers::FlatBufferBuilder b;
+  msg::FinishMessageBuffer(
+      b, msg::CreateMessage(b, 1, msg::Body::Push, msg::CreatePush(b, 1).Union()));
+  const size_t head = (b.GetSize() + 7) / 8 * 8, bulk = 4096;
+  std::vector<std::byte> frame(header_bytes + head + bulk);
+  write_header(frame.data(), {static_cast<uint32_t>(head), bulk});
+  std::memcpy(frame.data() + header_bytes, b.GetBufferPointer(), b.GetSize());
+
+  deaf.non_blocking(true);
+  boost::system::error_code full;
+  size_t sent = 0;
+  const auto ends = Clock::now() + std::chrono::seconds(20);
+  const auto ask = [&] {  // until neither side moves
+    while (Clock::now() < ends) {
+      const size_t at = sent % frame.size();
+      full.clear();
+      sent += deaf.write_some(asio::buffer(frame.data() + at, frame.size() - at), full);
+      if (full && p.io.run_one_for(std::chrono::milliseconds(50)) == 0) return;
+      p.io.poll();
+    }
+  };
+  ask();
+  REQUIRE(full == asio::error::would_block);
+  CHECK(p.server_side->open());
+  CHECK(p.server_side->queued() > 0);
+  CHECK(p.server_side->queued() < 8u << 20);
+  CHECK(sent < 64u << 20);
+
+  // It reads again, and is heard again.
+  const size_t before = p.echo.messages;
+  std::vector<std::byte> room(1 << 16);
+  p.until([&] {
+    boost::system::error_code nothing;
+    deaf.read_some(asio::buffer(room), nothing);
+    return p.echo.messages > before;
+  });
+}

@@ -175,27 +175,18 @@ def _close(executor):
 
 
 # A script that ends without close() has ended all the same: the others shall not wait for it. One that fell over an
-# exception has
-# not ended; the pservers wait for its return, by name.
+# exception has not ended; the pservers wait for its return, by name.
 _open = weakref.WeakSet()
-_fell_over = False
-_excepthook = sys.excepthook
-
-
-def _note_fall(*exception):
-    global _fell_over
-    _fell_over = True
-    _excepthook(*exception)
 
 
 @atexit.register
 def _leave():
-    if _fell_over:
+    fell_over = hasattr(sys, "last_type") and not hasattr(sys, "ps1")  # at a prompt, exceptions end nothing
+    if fell_over:
         return
     for half in list(_open):
         half.leave()
 
 
-sys.excepthook = _note_fall
 Executor._run_hook = staticmethod(_run)
 Executor._close_hook = staticmethod(_close)

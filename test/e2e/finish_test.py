@@ -1,0 +1,113 @@
+"""The end of a sync job: some or all trainers have finished, and then something dies. The model has the bits of an undisturbed run."""
+import signal
+
+from cluster import same_model, write_job
+from faults import RECORDS, RULE, SAMPLES, FaultTest
+from proxy import Plan, Proxy
+from support import main
+
+
+class Finished(FaultTest):
+    """Trainer 1 has a tenth of the data: it is done early, stays, and is there when the job has to go back."""
+
+    calm = None
+
+    def uneven(self, name, **more):
+        cluster = self.cluster(name, **more)
+        few = write_job(self, RULE, records=RECORDS // 10, batch=5, name="few.json", data="few.csv")
+        many = cluster.job
+        cluster.job = lambda i: few if i else many
+        return cluster
+
+    def check(self, cluster):
+        if Finished.calm is None:
+            Finished.calm = self.uneven("calm-", servers=1, snapshots=False).run()
+        try:
+            same_model(self, Finished.calm, cluster.finish())
+        except AssertionError as e:
+            raise AssertionError(f"{e}\n{cluster.logs()}") from None
+
+    def waiting(self, name, **more):
+        """Trainer 1 has finished and waits for trainer 0, who is in the middle of its work."""
+        cluster = self.uneven(name, **more).start()
+        for s in cluster.servers:
+            s.wait_line(r"trainer 1 \(.*has finished")
+        self.wait_progress(cluster, SAMPLES * 0.4)
+        return cluster
+
+    def test_a_pserver_is_killed(self):
+        for snapshots in (True, False):
+            with self.subTest(snapshots=snapshots):
+                cluster = self.waiting(f"server-{snapshots}-", snapshots=snapshots)
+                cluster.servers[1].kill()
+                cluster.start_server(1)
+                self.check(cluster)
+
+    def test_the_finished_trainer_is_killed(self):
+        cluster = self.waiting("trainer-")
+        cluster.trainers[1].kill()
+        cluster.start_trainer(1)
+        self.check(cluster)
+
+    def test_its_connections_are_cut(self):
+        proxy = Proxy(Plan(9, faults=0))
+        self.addCleanup(proxy.close)
+        cluster = self.waiting("cut-", through=proxy)
+        proxy.cut_all()
+        self.check(cluster)
+
+
+class Saving(FaultTest):
+    """All have finished, and trainer 0 has not saved yet: the others are still there when a pserver fails."""
+
+    def test_a_pserver_is_killed(self):
+        for snapshots in (True, False):
+            with self.subTest(snapshots=snapshots):
+                cluster = self.finished(f"save-{snapshots}-", snapshots=snapshots)
+                cluster.servers[1].kill()
+                cluster.start_server(1)
+                cluster.trainers[0].signal(signal.SIGCONT)
+                self.check(cluster)
+                for s in cluster.servers:
+                    s.wait(0)
+
+    def test_trainer_0_is_killed(self):
+        """The others wait for it, and it saves when it is back."""
+        cluster = self.finished("again-")
+        cluster.trainers[0].kill()
+        cluster.trainers[1].wait_line(r"waiting for trainer 0 to save")
+        cluster.start_trainer(0)
+        self.check(cluster)
+
+    def test_trainer_0_does_not_return(self):
+        cluster = self.finished("never-", server_flags=["--peer_timeout=3"])
+        cluster.trainers[0].kill()
+        cluster.trainers[1].wait(7)
+        self.assertIn("trainer 0 has finished, and went away before it saved", cluster.trainers[1].log())
+
+    def check(self, cluster):
+        """Every parameter and optimizer state; train_state has another number of steps, that of the job, where trainer 0 joined again."""
+        calm = self.few("calm-", servers=1, snapshots=False).run()
+        same_model(self, *({n: d for n, d in m.items() if n != "train_state"} for m in (calm, cluster.finish())), cluster.logs())
+
+    def few(self, name, **more):
+        """Trainer 0 has a tenth of the data of trainer 1."""
+        cluster = self.cluster(name, **more)
+        few = write_job(self, RULE, records=RECORDS // 10, batch=5, name="few.json", data="few.csv")
+        many = cluster.job
+        cluster.job = lambda i: many if i else few
+        return cluster
+
+    def finished(self, name, **more):
+        """All pservers know that all have finished, and trainer 0 stands still."""
+        cluster = self.few(name, **more).start()
+        for s in cluster.servers:
+            s.wait_line(r"trainer 0 \(.*has finished")
+        cluster.trainers[0].signal(signal.SIGSTOP)
+        for s in cluster.servers:
+            s.wait_line(r"trainer 1 \(.*has finished")
+        return cluster
+
+
+if __name__ == "__main__":
+    main()
