@@ -125,8 +125,10 @@ void Shard::closed(Peer& peer, const std::string& why) {
   if (!peer.greeted) {
     const std::string line =
         text("port ", port(), ": closed the connection of ", peer.connection->peer(), ": ", why);
-    // Who says nothing only looked whether the port is open.
-    peer.connection->bytes_in() == 0 ? log_detail(1, line) : log_warn(line);
+    // Who says nothing and leaves at once only looked whether the port is open.
+    const bool looked = peer.connection->bytes_in() == 0 &&
+                        now - peer.connection->since() < std::chrono::seconds(2);
+    looked ? log_detail(1, line) : log_warn(line);
   } else if (peer.is_trainer())
     log_info(text("port ", port(), ": the connection of ", peer.name(), " ended: ", why));
   if (peer.greeted && members_ && peer.role != msg::Role::observer)

@@ -4,6 +4,7 @@
 
 PYBIND11_MODULE(_core, m) {
   m.doc() = "The C++ core: programs, layers, executor, files. Use paddle.fluid instead.";
+  m.attr("version") = paddle::version_text();
   paddle::bind_errors(m);
   paddle::bind_program(m);
   paddle::bind_layers(m);

@@ -39,6 +39,9 @@ class Batches(unittest.TestCase):
         self.assertIs(v2.batch, paddle.batch)
         self.assertIs(v2.reader, paddle.reader)
 
+    def test_version(self):
+        self.assertRegex(paddle.__version__, r"^\d+\.\d+\.\d+")
+
     def test_an_unknown_name_is_told(self):
         with self.assertRaisesRegex(AttributeError, "no attribute 'flued'"):
             paddle.flued
