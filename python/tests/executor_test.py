@@ -159,15 +159,17 @@ class Run(Case):
         calls = []
         with fresh() as net:
             net.main._distributed = object()
-            with self.says(core.ConfigError, "paddle.fluid.transpiler"):
-                net.run()
-            fluid.Executor._run_hook = lambda *args: calls.append(args) or ["answer"]
-            fluid.Executor._close_hook = calls.append
+            before = fluid.Executor._run_hook, fluid.Executor._close_hook
             try:
+                fluid.Executor._run_hook = None
+                with self.says(core.ConfigError, "paddle.fluid.transpiler"):
+                    net.run()
+                fluid.Executor._run_hook = lambda *args: calls.append(args) or ["answer"]
+                fluid.Executor._close_hook = calls.append
                 self.assertEqual(net.run({"x": 1}, ["y"]), ["answer"])
                 net.exe.close()
             finally:
-                fluid.Executor._run_hook = fluid.Executor._close_hook = None
+                fluid.Executor._run_hook, fluid.Executor._close_hook = before
             self.assertEqual(calls, [(net.exe, net.main, {"x": 1}, ["y"], net.scope, True), net.exe])
 
 
