@@ -63,7 +63,8 @@ void Plan::infer_step(Step& step) {
   std::vector<Meta*> in, out;
   for (const int v : step.in) {
     in.push_back(v < 0 ? &none : &vars_[static_cast<size_t>(v)].meta);
-    if (v >= 0 && in.back()->kind != VarKind::selected_rows && !in.back()->shape.known())
+    if (v >= 0 && (vars_[static_cast<size_t>(v)].never_given ||
+                   (in.back()->kind != VarKind::selected_rows && !in.back()->shape.known())))
       throw Error(Error::Kind::config, "the variable '", vars_[static_cast<size_t>(v)].name,
                   "' is read before anything writes it: feed it, or add the op that computes it")
           .within("planning ", op_with_origin(step.op));

@@ -109,11 +109,21 @@ void Plan::add_ops(const Program&, const Block& block, const Names& feeds, const
     s.op = std::move(op);
     steps_.push_back(std::move(s));
   }
-  // A variable of the scope that is written before it is read needs no value beforehand.
+  // A variable of the scope that is written before it is read needs no value beforehand; a
+  // temporary that is not has no memory.
   std::vector<bool> seen(vars_.size(), false);
   for (const Step& s : steps_) {
-    for (const int v : s.in)
-      if (v >= 0) seen[static_cast<size_t>(v)] = true;
+    size_t at = 0;
+    for (const auto& [slot, names] : s.op.in) {
+      const auto& shapes = s.def->shape_only;
+      const bool read = std::count(shapes.begin(), shapes.end(), slot) == 0;
+      for (size_t k = 0; k < names.size(); ++k, ++at) {
+        if (s.in[at] < 0) continue;
+        PlanVar& v = vars_[static_cast<size_t>(s.in[at])];
+        if (read && !v.written && v.home == Home::temp) v.never_given = true;
+        seen[static_cast<size_t>(s.in[at])] = true;
+      }
+    }
     for (const int v : s.out) {
       if (v >= 0) vars_[static_cast<size_t>(v)].written = true;
       if (v < 0 || seen[static_cast<size_t>(v)]) continue;

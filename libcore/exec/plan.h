@@ -71,6 +71,7 @@ class Plan {
     Variable* variable = nullptr;    // in the scope
     bool written = false;            // the block writes it
     bool written_first = false;      // the block writes it before it reads it
+    bool never_given = false;        // a temporary that is read before anything writes it
     const Lod** lod_cell = nullptr;  // follows the LoD of this feed
   };
   struct Step {

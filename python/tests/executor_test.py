@@ -159,11 +159,13 @@ class Run(Case):
         calls = []
         with fresh() as net:
             net.main._distributed = object()
-            before = fluid.Executor._run_hook, fluid.Executor._close_hook  # of the transpiler
-            self.assertIsNotNone(before[0])
-            fluid.Executor._run_hook = lambda *args: calls.append(args) or ["answer"]
-            fluid.Executor._close_hook = calls.append
+            before = fluid.Executor._run_hook, fluid.Executor._close_hook
             try:
+                fluid.Executor._run_hook = None
+                with self.says(core.ConfigError, "paddle.fluid.transpiler"):
+                    net.run()
+                fluid.Executor._run_hook = lambda *args: calls.append(args) or ["answer"]
+                fluid.Executor._close_hook = calls.append
                 self.assertEqual(net.run({"x": 1}, ["y"]), ["answer"])
                 net.exe.close()
             finally:

@@ -38,6 +38,13 @@ class Feeds(Case):
             self.net.run({"x": X}, [self.loss])
         self.assertIn('layer("square_error_cost"', told.text)
 
+    def test_missing_of_a_known_shape(self):
+        with fresh() as net:
+            x = layer("data", name="x", shape=[4, 13], append_batch_size=False)
+            y = layer("scale", input=x, scale=2.0)
+            with self.says(core.ConfigError, "'x' is read before anything writes it", os.path.basename(__file__)):
+                net.run({}, [y])
+
     def test_wrong_type(self):
         with fresh() as net:
             ids = layer("data", name="ids", shape=[1], dtype="int64")

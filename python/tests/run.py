@@ -13,9 +13,12 @@ def main(path):
     sys.modules[name] = module
     spec.loader.exec_module(module)
     result = unittest.TextTestRunner(verbosity=1).run(unittest.defaultTestLoader.loadTestsFromModule(module))
-    parts = [test for test, _ in result.failures + result.errors] + result.unexpectedSuccesses
-    bad = len({getattr(test, "test_case", test) for test in parts})  # a test with several bad parts is one
-    print(f"{result.testsRun - bad - len(result.skipped)} passed, {bad} failed", flush=True)
+    wrong = [test for test, _ in result.failures + result.errors] + result.unexpectedSuccesses
+    wrong = {getattr(test, "test_case", test).id(): test for test in wrong}  # sub-tests are parts of one
+    bad = len(wrong)
+    ran = [test for test in wrong.values() if isinstance(test, unittest.TestCase)]  # others: a class was not set up
+    good = result.testsRun - len(ran) - len(result.skipped)
+    print(f"{good} passed, {bad} failed", flush=True)
     return 0 if bad == 0 and result.testsRun > 0 else 1
 
 

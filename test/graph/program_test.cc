@@ -163,10 +163,11 @@ TEST_CASE("ops know where they were made", "[graph]") {
     CHECK(same == *p.global().ops()[0]);
   }
   SECTION("and errors say it") {
-    p.current_origin = "train.py:9: y = mul(x, x)";
+    p.global().create({.name = "w", .shape = {5, 2}});
+    p.current_origin = "train.py:9: y = mul(x, w)";
     CHECK_THROWS_WITH(
         p.global().append(
-            {.type = "mul", .in = {{"X", {"x"}}, {"Y", {"x"}}}, .out = {{"Out", {"bad"}}}}),
-        Contains("while adding mul") && Contains("made at train.py:9: y = mul(x, x)"));
+            {.type = "mul", .in = {{"X", {"x"}}, {"Y", {"w"}}}, .out = {{"Out", {"bad"}}}}),
+        Contains("while adding mul") && Contains("made at train.py:9: y = mul(x, w)"));
   }
 }
