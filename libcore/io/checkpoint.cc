@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <filesystem>
 
 #include "io/binary_reader.h"
 #include "io/tensor_file.h"
@@ -126,11 +127,15 @@ void save_checkpoint(const std::string& directory, const VarList& vars, const Va
 std::optional<TrainState> load_checkpoint(const std::string& directory, const VarList& vars,
                                           const ValueSink& sink) {
   require(is_directory(directory), Error::Kind::io, "there is no checkpoint '", directory, "'");
-  require(is_file(directory + "/" + done_name), Error::Kind::data, "the checkpoint '", directory,
-          "' has no file 'done': it was not finished; use the one before it");
   std::optional<TrainState> state;
   const std::string path = directory + "/" + state_name;
-  if (is_file(path)) {
+  const bool has_state = is_file(path);
+  const bool is_checkpoint =
+      has_state || is_pass_name(std::filesystem::path(directory).filename().string());
+  require(!is_checkpoint || is_file(directory + "/" + done_name), Error::Kind::data,
+          "the checkpoint '", directory,
+          "' has no file 'done': it was not finished; use the one before it");
+  if (has_state) {
     std::vector<FileRecord> files;
     state = read_train_state(read_file(path, max_state_bytes), path, &files);
     check_files(directory, files);

@@ -48,8 +48,9 @@ void save_checkpoint(const std::string& directory, const VarList& vars, const Va
                      const std::map<std::string, std::string>& others = {});
 
 // Loads all variables or none. Files are compared with their checksums first, so that damage is
-// never trained on. No value where there is no `train_state`. A directory that lacks `done` is
-// refused: it was never finished.
+// never trained on. No value where there is no `train_state`. A checkpoint (by its name or its
+// `train_state`) that lacks `done` is refused: it was never finished. Any other directory with the
+// variables will do, as fluid.io.save_persistables() makes them.
 std::optional<TrainState> load_checkpoint(const std::string& directory, const VarList& vars,
                                           const ValueSink& sink);
 

@@ -75,7 +75,7 @@ OptionTable model_rows() {
        group},
       {"start_pass", integer, "0",
        "First pass; the model of the pass before is loaded from save_dir", group, between(0, most)},
-      {"init_model_path", text, "", "Directory of the model to start from; goes before start_pass",
+      {"init_model_path", text, "", "Directory of the model to start from, also one that Python saved; goes before start_pass",
        group},
       {"load_missing_parameter_strategy", text, "fail",
        "For a parameter the loaded model lacks: fail, rand (initialise as usual) or zero", group,

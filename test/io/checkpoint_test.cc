@@ -71,6 +71,12 @@ TEST_CASE("checkpoints", "[io]") {
     CHECK_THROWS_WITH(load_checkpoint(path, vars, into(back)), Contains("not finished"));
     CHECK(list_checkpoints(dir.path()).empty());
   }
+  SECTION("that fluid.io saved have neither a state nor an end") {
+    const std::string plain = dir.path() + "/model";
+    save_vars(plain, vars, values_of(scope));
+    CHECK_FALSE(load_checkpoint(plain, vars, into(back)).has_value());
+    CHECK(back.tensor("net/w").data<float>()[0] == 1.5f);
+  }
   SECTION("with a changed element are refused") {
     std::string file = read_file(path + "/net/w", 1000);
     file.back() = static_cast<char>(file.back() ^ 1);
