@@ -9,6 +9,8 @@ from support import DATA, EndToEnd, last_number, main
 
 FULL = os.environ.get("PADDLE_TEST_FULL") == "1"
 MARGIN = 0.01 if FULL else 0.02  # of accuracy on test images, below a local run's
+# Trainers that are faster than the pservers merge gradients, so that one pass makes fewer updates; on a busy machine far fewer.
+ASYNC_MARGIN = 0.01 if FULL else 0.08
 PASSES = 4 if FULL else 1
 MODES = {"async": ["--async"], "half_async": ["--half_async"], "geo": ["--geo_steps=10"]}
 ACCURACY = r"Test samples=\d+ cost=[0-9.e-]+ Eval: accuracy="
@@ -34,7 +36,7 @@ class Quality(EndToEnd):
         for process in cluster.trainers + cluster.servers:
             process.wait(0, 600)
         found = last_number(cluster.trainers[0].log(), ACCURACY)
-        self.assertGreater(found, self.local_accuracy() - MARGIN)
+        self.assertGreater(found, self.local_accuracy() - (ASYNC_MARGIN if mode == "async" else MARGIN))
 
     def test_sync(self):
         self.reaches("sync")
