@@ -122,6 +122,7 @@ void PsClient::push(int32_t param, const View& grad, uint64_t step) {
     line.based_on = line.version;
     send_push(line, step, {from, static_cast<size_t>(line.spec->bytes())}, wire::Bulk::stays);
   }
+  if (options_.hello.mode == msg::Mode::async) move_bytes();
 }
 
 void PsClient::end_step() {
@@ -135,7 +136,7 @@ void PsClient::end_step() {
 }
 
 void PsClient::pull(int32_t param, const View&, uint64_t step) {
-  if (options_.hello.mode == msg::Mode::async) return;
+  if (options_.hello.mode == msg::Mode::async) return move_bytes();
   const bool exact = options_.hello.mode == msg::Mode::sync;
   const auto& own = param_lines_[static_cast<size_t>(param)];
   const auto there = [&] {
@@ -148,6 +149,15 @@ void PsClient::pull(int32_t param, const View&, uint64_t step) {
 }
 
 // ---- async: at most one push of a slice is on its way; what is made meanwhile is merged
+
+// Nothing is waited for, so the sockets get their turn while a step is computed: else an exchange
+// would last several steps. So a weight may be newer on the way back than it was on the way
+// forward. What breaks is found, and mended, at the beginning of the next step.
+void PsClient::move_bytes() {
+  for (const auto& link : links_)
+    if (link->open()) link->connection().flush();
+  io_.poll();
+}
 
 void PsClient::push_async(SliceLine& line, const float* grad, uint64_t step) {
   const auto n = static_cast<size_t>(line.spec->elements());

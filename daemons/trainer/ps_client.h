@@ -129,6 +129,7 @@ class PsClient : public Remote, private LinkOwner {
   ShardNews present_news() const;
 
   void send_push(SliceLine& line, uint64_t step, wire::Bytes bulk, wire::Bulk lifetime);
+  void move_bytes();
   void push_async(SliceLine& line, const float* grad, uint64_t step);
   void send_waiting(SliceLine& line);
   void exchange_geo();

@@ -9,8 +9,8 @@ from support import DATA, EndToEnd, last_number, main
 
 FULL = os.environ.get("PADDLE_TEST_FULL") == "1"
 MARGIN = 0.01 if FULL else 0.02  # of accuracy on test images, below a local run's
-# After one pass async is behind (docs/STATUS.md), on a busy machine further.
-ASYNC_MARGIN = 0.01 if FULL else 0.08
+# Where more processes than processors share a machine, parameters are older, and one pass of async is further behind.
+ASYNC_MARGIN = 0.01 if FULL else 0.04
 PASSES = 4 if FULL else 1
 MODES = {"async": ["--async"], "half_async": ["--half_async"], "geo": ["--geo_steps=10"]}
 ACCURACY = r"Test samples=\d+ cost=[0-9.e-]+ Eval: accuracy="
