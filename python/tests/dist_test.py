@@ -198,11 +198,14 @@ class Faults(JobCase):
 class Modes(JobCase):
     def check(self, mode):
         self.job(mode=mode, steps=150, pause=0.002, save="saved")
+        losses = []
         for i in range(2):
             self.wait("t%d" % i)
-            losses = [value(v) for v in self.numbers("t%d" % i)]
-            self.assertEqual(len(losses), 150)
-            self.assertLess(sum(losses[-20:]), 0.7 * sum(losses[:20]))
+            losses.append([value(v) for v in self.numbers("t%d" % i)])
+        self.assertEqual([len(own) for own in losses], [150, 150])
+        untrained = max(sum(own[:20]) for own in losses)  # who starts late begins with what the other has learned
+        for own in losses:
+            self.assertLess(sum(own[-20:]), 0.7 * untrained)
         self.assertIn("w1", os.listdir(os.path.join(self.dir, "saved")))
 
     def test_async(self):
