@@ -7,21 +7,24 @@ from proxy import Plan, Proxy
 from support import main
 
 
-class Finished(FaultTest):
+class UnevenTest(FaultTest):
+    def uneven(self, short, name, **more):
+        """A cluster whose trainer `short` has a tenth of the data of the other."""
+        cluster = self.cluster(name, **more)
+        few = write_job(self, RULE, records=RECORDS // 10, batch=5, name="few.json", data="few.csv")
+        many = cluster.job
+        cluster.job = lambda i: few if i == short else many
+        return cluster
+
+
+class Finished(UnevenTest):
     """Trainer 1 has a tenth of the data: it is done early, stays, and is there when the job has to go back."""
 
     calm = None
 
-    def uneven(self, name, **more):
-        cluster = self.cluster(name, **more)
-        few = write_job(self, RULE, records=RECORDS // 10, batch=5, name="few.json", data="few.csv")
-        many = cluster.job
-        cluster.job = lambda i: few if i else many
-        return cluster
-
     def check(self, cluster):
         if Finished.calm is None:
-            Finished.calm = self.uneven("calm-", servers=1, snapshots=False).run()
+            Finished.calm = self.uneven(1, "calm-", servers=1, snapshots=False).run()
         try:
             same_model(self, Finished.calm, cluster.finish())
         except AssertionError as e:
@@ -29,7 +32,7 @@ class Finished(FaultTest):
 
     def waiting(self, name, **more):
         """Trainer 1 has finished and waits for trainer 0, who is in the middle of its work."""
-        cluster = self.uneven(name, **more).start()
+        cluster = self.uneven(1, name, **more).start()
         for s in cluster.servers:
             s.wait_line(r"trainer 1 \(.*has finished")
         self.wait_progress(cluster, SAMPLES * 0.4)
@@ -57,8 +60,8 @@ class Finished(FaultTest):
         self.check(cluster)
 
 
-class Saving(FaultTest):
-    """All have finished, and trainer 0 has not saved yet: the others are still there when a pserver fails."""
+class Saving(UnevenTest):
+    """Trainer 0 has a tenth of the data. All have finished, and it has not saved yet: the others are still there when a pserver fails."""
 
     def test_a_pserver_is_killed(self):
         for snapshots in (True, False):
@@ -87,20 +90,12 @@ class Saving(FaultTest):
 
     def check(self, cluster):
         """Every parameter and optimizer state; train_state has another number of steps, that of the job, where trainer 0 joined again."""
-        calm = self.few("calm-", servers=1, snapshots=False).run()
+        calm = self.uneven(0, "calm-", servers=1, snapshots=False).run()
         same_model(self, *({n: d for n, d in m.items() if n != "train_state"} for m in (calm, cluster.finish())), cluster.logs())
-
-    def few(self, name, **more):
-        """Trainer 0 has a tenth of the data of trainer 1."""
-        cluster = self.cluster(name, **more)
-        few = write_job(self, RULE, records=RECORDS // 10, batch=5, name="few.json", data="few.csv")
-        many = cluster.job
-        cluster.job = lambda i: many if i else few
-        return cluster
 
     def finished(self, name, **more):
         """All pservers know that all have finished, and trainer 0 stands still."""
-        cluster = self.few(name, **more).start()
+        cluster = self.uneven(0, name, **more).start()
         for s in cluster.servers:
             s.wait_line(r"trainer 0 \(.*has finished")
         cluster.trainers[0].signal(signal.SIGSTOP)
