@@ -1,5 +1,9 @@
 """What a user does wrong is told in a sentence: what, where, what to do."""
 import os
+import shutil
+import subprocess
+import sys
+import tempfile
 import unittest
 
 import numpy as np
@@ -161,6 +165,17 @@ class Others(Case):
             self.assertTrue(issubclass(getattr(core, name), (core.EnforceNotMet,)), name)
             self.assertTrue(issubclass(getattr(core, name), base), name)
         self.assertTrue(issubclass(core.EnforceNotMet, RuntimeError))
+
+
+class AnotherPython(Case):
+    def test_a_package_that_was_built_for_another_one(self):
+        with tempfile.TemporaryDirectory() as d:
+            shutil.copytree(os.path.join(os.environ["PADDLE_TEST_SOURCE"], "python", "paddle"), os.path.join(d, "paddle"))
+            done = subprocess.run([sys.executable, "-c", "import paddle"], env={"PYTHONPATH": d}, capture_output=True,
+                                  text=True, timeout=60)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("needs the module paddle._core", done.stderr)
+        self.assertIn("use the Python that paddle was built for", done.stderr)
 
 
 if __name__ == "__main__":
