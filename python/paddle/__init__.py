@@ -7,11 +7,12 @@ import importlib as _importlib
 import importlib.util as _util
 import sys as _sys
 
-for _needed, _remedy in (("numpy", "install it (Debian: python3-numpy)"), (f"{__name__}._core", "build it for this one")):
+for _needed, _remedy in (("numpy", "install it (Debian: python3-numpy)"),
+                         (f"{__name__}._core", "build it for this one")):
     if _util.find_spec(_needed) is None:
         raise ImportError(f"paddle needs the module {_needed}, which {_sys.executable} (Python "
-                          f"{_sys.version.split()[0]}) does not have: {_remedy}, or use the Python that paddle was built "
-                          "for (Debian: /usr/bin/python3)")
+                          f"{_sys.version.split()[0]}) does not have: {_remedy}, or use the Python that paddle was "
+                          "built for (Debian: /usr/bin/python3)")
 
 from . import compat
 from . import reader

@@ -170,7 +170,8 @@ class Others(Case):
 class AnotherPython(Case):
     def test_a_package_that_was_built_for_another_one(self):
         with tempfile.TemporaryDirectory() as d:
-            shutil.copytree(os.path.join(os.environ["PADDLE_TEST_SOURCE"], "python", "paddle"), os.path.join(d, "paddle"))
+            package = os.path.join(os.environ["PADDLE_TEST_SOURCE"], "python", "paddle")
+            shutil.copytree(package, os.path.join(d, "paddle"))
             done = subprocess.run([sys.executable, "-c", "import paddle"], env={"PYTHONPATH": d}, capture_output=True,
                                   text=True, timeout=60)
         self.assertEqual(done.returncode, 1)
