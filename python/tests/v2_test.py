@@ -1,6 +1,7 @@
 """paddle.v2 in one process: layers, sums as gradients, events, tar files, inference."""
 import io
 import os
+import random
 import struct
 import tarfile
 import unittest
@@ -103,6 +104,7 @@ class V2(unittest.TestCase):
         trainer = paddle.trainer.SGD(cost, parameters, paddle.optimizer.AdaGrad(learning_rate=0.2))
         data = [(a, b, (a + 2 * b) % 20) for a in range(20) for b in range(3)]
         events = []
+        random.seed(1)  # of the shuffle: one order in a few hundred is not learnt in 100 passes
         trainer.train(paddle.batch(paddle.reader.shuffle(lambda: iter(data), 60), 10), num_passes=100,
                       event_handler=events.append, feeding={"a": 0, "b": 1, "next": 2})
         kinds = [type(e).__name__ for e in events[:5]]
