@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "base/version.h"
 #include "io/program_buffer.h"
+#include "job_generated.h"
 #include "options/cluster.h"
 #include "trainer/cut_options.h"
 #include "trainer/data_source.h"
@@ -107,6 +108,12 @@ Reader& Session::train_data() {
     log_info(train_data_->source());
   }
   return *train_data_;
+}
+
+int64_t Session::batches_of_pass() {
+  const job::DataT& d = *file_.job->data;
+  const int64_t records = std::max<int64_t>(train_data().records(), 0);
+  return d.drop_last ? records / d.batch_size : (records + d.batch_size - 1) / d.batch_size;
 }
 
 Reader* Session::test_data() {

@@ -53,7 +53,7 @@ class TrainLoop {
       if (start.step > first.step) warn_of_local_state();
     }
     Reader& data = s_.train_data();
-    records_ = data.records();
+    batches_ = s_.batches_of_pass();
     log_info(text("training passes ", s_.at.pass, " to ", passes_ - 1));
     for (bool done = false; !done;) {
       try {
@@ -162,13 +162,11 @@ class TrainLoop {
   }
 
   void tell(const char* state) {
-    const int64_t size = batch_.samples;
     client_->tell({.step = s_.at.step,
                    .pass = s_.at.pass,
                    .passes = passes_,
                    .batch = s_.at.batch,
-                   .batches = static_cast<uint64_t>(
-                       records_ > 0 && size > 0 ? (records_ + size - 1) / size : 0),
+                   .batches = static_cast<uint64_t>(batches_),
                    .samples = s_.at.samples,
                    .rate = rate_.per_second(s_.at.samples),
                    .cost = pass_meter_.cost(),
@@ -195,9 +193,10 @@ class TrainLoop {
   void log_period() {
     const std::string all = pass_meter_.evaluators_text(),
                       current = period_meter_.evaluators_text();
-    log_info(text(" Batch=", s_.at.batch, " samples=", s_.at.samples,
-                  " AvgCost=", number_text(pass_meter_.cost()), " CurrentCost=",
-                  number_text(period_meter_.cost()), " Eval: ", all, " CurrentEval: ", current));
+    log_progress(text(" Batch=", s_.at.batch, " samples=", s_.at.samples,
+                      " AvgCost=", number_text(pass_meter_.cost()),
+                      " CurrentCost=", number_text(period_meter_.cost()), " Eval: ", all,
+                      " CurrentEval: ", current));
     period_meter_.clear();
   }
 
@@ -244,14 +243,13 @@ class TrainLoop {
   }
 
   void draw() {
-    const int64_t size = batch_.samples;
     progress_.draw({.pass = static_cast<int64_t>(s_.at.pass),
                     .passes = static_cast<int64_t>(passes_),
                     .batch = static_cast<int64_t>(s_.at.batch),
-                    .batches = records_ > 0 && size > 0 ? (records_ + size - 1) / size : 0,
+                    .batches = batches_,
                     .samples = static_cast<int64_t>(s_.at.samples),
                     .cost = pass_meter_.cost(),
-                    .evaluators = pass_meter_.evaluators_text()});
+                    .evaluators = pass_meter_.evaluators_text(4)});
   }
 
   void draw_curve() {
@@ -272,7 +270,7 @@ class TrainLoop {
   uint64_t metered_pass_ = ~uint64_t{0}, metered_step_ = 0;
   uint64_t kept_step_ = ~uint64_t{0};  // before which the local state was kept
   SampleRate rate_;
-  int64_t records_ = -1;
+  int64_t batches_ = 0;  // of a pass; 0 = not known
   Batch batch_;
   Meter pass_meter_, period_meter_;
   Progress progress_;
