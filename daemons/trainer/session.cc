@@ -150,14 +150,23 @@ Plan& Session::test_plan() {
 const Session::Outcome& Session::run(Plan& plan, const Reader& reader, const Batch& batch,
                                      uint64_t step) {
   for (size_t i = 0; i < batch.fields.size(); ++i) plan.feed(i, batch.fields[i]);
-  plan.run(step);
+  const auto place = [&] {
+    return text("in the batch that ends at record ", reader.position().record, " of pass ",
+                reader.position().pass);
+  };
+  try {
+    plan.run(step);
+  } catch (Error& e) {
+    if (e.kind() == Error::Kind::data || e.kind() == Error::Kind::numeric)
+      e.within("working ", place());
+    throw;
+  }
   outcome_.cost = number_of(plan.fetched(0));
   outcome_.values.resize(model_.evaluators.size());
   for (size_t i = 0; i < outcome_.values.size(); ++i)
     outcome_.values[i] = number_of(plan.fetched(i + 1));
-  require(std::isfinite(outcome_.cost), Error::Kind::numeric, "the cost is ", outcome_.cost,
-          " in the batch that ends at record ", reader.position().record, " of pass ",
-          reader.position().pass,
+  require(std::isfinite(outcome_.cost), Error::Kind::numeric, "the cost is ", outcome_.cost, " ",
+          place(),
           ": lower the learning rate, clip gradients (\"gradient_clip\"), or find the first bad op "
           "with --check_nan_inf");
   return outcome_;
