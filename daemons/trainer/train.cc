@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/run_main.h"
 #include "base/suggest.h"
@@ -52,6 +53,9 @@ class TrainLoop {
       go_to(start, first);
       if (start.step > first.step) warn_of_local_state();
     }
+    // Better now than after hours of training.
+    if (!o_.text("save_dir").empty() && s_.is_first())
+      make_writable_directory(in_workspace(o_, o_.text("save_dir")));
     Reader& data = s_.train_data();
     batches_ = s_.batches_of_pass();
     log_info(text("training passes ", s_.at.pass, " to ", passes_ - 1));
