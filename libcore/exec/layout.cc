@@ -79,6 +79,7 @@ void Plan::infer_step(Step& step) {
   for (Meta& m : results) out.push_back(&m);
   Infer infer(step.op, in, out, &lods_);
   try {
+    check_gradients(infer);
     step.def->infer(infer);
     for (size_t k = 0; k < step.out.size(); ++k) {
       if (step.out[k] < 0) continue;
