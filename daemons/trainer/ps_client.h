@@ -68,8 +68,10 @@ class PsClient : public Remote, private LinkOwner {
 
   // The parameters in the scope become those that `step` would compute with.
   void refresh(uint64_t step);
-  // Parameters and optimizer state of all shards into the scope, as they are there now.
-  void collect();
+  // Parameters and optimizer state of all shards into the scope, as they are there now. Returns the
+  // number of updates in them, the lowest where slices differ; none in geo, where every trainer
+  // counts its own.
+  std::optional<uint64_t> collect();
   // This trainer takes no further part in rounds; everything it pushed was applied.
   void finish(uint64_t step);
   // Waits until all trainers have finished.
@@ -132,6 +134,7 @@ class PsClient : public Remote, private LinkOwner {
   void move_bytes();
   void push_async(SliceLine& line, const float* grad, uint64_t step);
   void send_waiting(SliceLine& line);
+  uint64_t fetch(size_t shard, const std::string& name, const Tensor& to);
   void exchange_geo();
   std::string initial_digest();
 

@@ -126,18 +126,20 @@ JoinDecision join_sync(const std::vector<Greeting>& shards, uint64_t epoch,
 
 // Behind the last step that was applied anywhere; half-async computes a step again that some slices
 // lack. (More than one step is missing only where a pserver came back from a snapshot.)
-JoinDecision join_async(const std::vector<Greeting>& shards, uint64_t epoch, msg::Mode mode) {
-  JoinDecision d{.action = Action::join, .shards = all_of(shards), .epoch = epoch};
+JoinDecision join_async(const std::vector<Greeting>& shards, uint64_t epoch,
+                        const JoinQuestion& question) {
+  const uint64_t first = question.first_step;
+  JoinDecision d{.action = Action::join, .shards = all_of(shards), .epoch = epoch, .step = first};
   uint64_t least = ~uint64_t{0};
   for (const Greeting& g : shards) {
     for (const Greeting::Slice& s : g.slices) {
       d.step = std::max(d.step, s.steps);
-      least = std::min(least, s.steps);
+      least = std::min(least, std::max(first, s.steps));
     }
     if (g.has_place && (!d.place || g.end.samples > d.place->samples)) d.place = g.end;
   }
   const auto place = place_before(shards, least);
-  if (mode == msg::Mode::half_async && least + 1 == d.step && (place || least == 0)) {
+  if (question.mode == msg::Mode::half_async && least + 1 == d.step && (place || least == first)) {
     d.step = least;
     d.place = place;
   }
@@ -221,7 +223,7 @@ JoinDecision decide(const std::vector<Greeting>& shards, const JoinQuestion& que
   }
   if (!behind.empty()) return follow(shards, epoch, question.first_step);
   return question.mode == msg::Mode::sync ? join_sync(shards, epoch, question)
-                                          : join_async(shards, epoch, question.mode);
+                                          : join_async(shards, epoch, question);
 }
 
 }  // namespace paddle

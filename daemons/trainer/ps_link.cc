@@ -78,6 +78,7 @@ void ShardLink::handle(wire::Connection& from, const msg::Message& head, uint64_
     case msg::Body::Ack:
       landings_.erase(head.id());
       last_ack_ = std::max(last_ack_, head.id());
+      acked_version_ = head.body_as_Ack()->version();
       return;
     case msg::Body::Welcome: greeting_ = read_greeting(*head.body_as_Welcome(), to_.text()); return;
     case msg::Body::Failure:

@@ -235,10 +235,10 @@ class TrainLoop {
     if (client_) {
       tell("saving");
       client_->refresh(s_.at.step);
-      client_->collect();
+      step = client_->collect().value_or(step);
     }
     const std::string before = saved_;
-    saved_ = save_model(s_, name);
+    saved_ = save_model(s_, name, step);
     log_info("saved " + saved_);
     if (o_.flag("save_only_one") && !before.empty() && before != saved_) remove_model(before);
   }
@@ -252,6 +252,7 @@ class TrainLoop {
                     .samples = static_cast<int64_t>(s_.at.samples),
                     .cost = pass_meter_.cost(),
                     .evaluators = pass_meter_.evaluators_text()});
+    uint64_t step = s_.at.step;
   }
 
   void draw_curve() {

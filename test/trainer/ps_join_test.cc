@@ -174,6 +174,16 @@ TEST_CASE("joining again in async mode", "[trainer]") {
     a.slices[1].steps = 3;  // from a snapshot
     CHECK(decide({a}, half).step == 31);
   }
+  SECTION("a job that goes on from a model counts on from its step") {
+    const JoinQuestion later{.mode = msg::Mode::half_async, .init = "values", .first_step = 88};
+    CHECK(decide({ready({{0, 88, false, 0}})}, later).step == 88);
+    Greeting a = ready({{0, 89, false, 89}, {1, 88, false, 0}});  // one slice lacks its first step
+    a.has_place = true;
+    a.place_step = 88;
+    a.begin = {.record = 300};
+    CHECK(decide({a}, later).step == 88);
+    CHECK(decide({a}, later).place == Place{.record = 300});
+  }
   SECTION("gives an empty pserver the values of now") {
     const auto d = decide({ready({{0, 90, false, 31}}), empty()}, async);
     CHECK(d.action == Action::configure);
