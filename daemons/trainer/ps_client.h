@@ -127,14 +127,15 @@ class PsClient : public Remote, private LinkOwner {
   void collect_geo();
   void configure(const JoinDecision& decision);
   void roll_back(const JoinDecision& decision);
+  bool holds_slices(size_t shard) const;
   std::string pending_text() const;
   ShardNews present_news() const;
 
   void send_push(SliceLine& line, uint64_t step, wire::Bytes bulk, wire::Bulk lifetime);
   void move_bytes();
+  uint64_t fetch(size_t shard, const std::string& name, const Tensor& to);
   void push_async(SliceLine& line, const float* grad, uint64_t step);
   void send_waiting(SliceLine& line);
-  uint64_t fetch(size_t shard, const std::string& name, const Tensor& to);
   void exchange_geo();
   std::string initial_digest();
 

@@ -77,11 +77,13 @@ std::string PsClient::initial_digest() {
 
 void PsClient::configure(const JoinDecision& d) {
   // Async goes on with the values of now; sync starts again, with the bits that it began with.
-  if (joined_once_ && options_.hello.mode == msg::Mode::sync) {
+  const bool with_slices = std::any_of(d.shards.begin(), d.shards.end(),
+                                       [&](size_t shard) { return holds_slices(shard); });
+  if (with_slices && joined_once_ && options_.hello.mode == msg::Mode::sync) {
     first_values_();
     locate();
   }
-  if (d.reset) {
+  if (with_slices && d.reset) {
     log_warn(text("all go back to step ", d.step,
                   ": start pservers with --snapshot_dir to go back less after a crash"));
   }

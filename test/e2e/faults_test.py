@@ -177,6 +177,19 @@ class Stops(FaultTest):
         cluster.start_server(0)
         self.check_bits(cluster)
 
+    def test_more_pservers_than_slices(self):
+        """One that holds nothing sends nobody back when it dies, and does not keep others from their snapshots."""
+        for victim, back in ((0, True), (5, False)):
+            with self.subTest(victim=victim):
+                cluster = self.cluster(f"idle{victim}-", servers=6, min_block_size=8192).start()
+                self.wait_progress(cluster, SAMPLES * 0.5)
+                cluster.servers[victim].kill()
+                cluster.start_server(victim)
+                self.check_bits(cluster)
+                steps = [int(n) for t in cluster.trainers for n in re.findall(r"go back to step (\d+)", t.log())]
+                self.assertEqual(bool(steps), back, cluster.logs())
+                self.assertGreater(min(steps, default=1), 0, cluster.logs())
+
     def test_sigterm_of_a_trainer(self):
         """It ends with the code for the signal; the same command goes on."""
         cluster = self.cluster("leave-").start()
