@@ -12,6 +12,9 @@ namespace {
 
 constexpr auto period = std::chrono::seconds(1);
 constexpr double beat_connect_seconds = 5;
+constexpr auto farewell_patience = std::chrono::seconds(1);
+constexpr size_t max_outline = 24u << 10;  // a greeting has 64 KiB in all
+constexpr uint64_t farewell = 1;           // id of the beat that carries last words
 
 }  // namespace
 
@@ -20,6 +23,8 @@ void send_hello(wire::Connection& to, const HelloFields& h, msg::Role role, uint
   const auto build = b.CreateString(h.build), job = b.CreateString(h.job),
              program = b.CreateString(h.program), process = b.CreateString(h.process);
   msg::HelloBuilder hello(b);
+  const bool tells = role == msg::Role::trainer;
+  const auto outline = b.CreateString(tells ? h.outline.substr(0, max_outline) : "");
   hello.add_protocol(wire::protocol_version);
   hello.add_build(build);
   hello.add_role(role);
@@ -34,6 +39,7 @@ void send_hello(wire::Connection& to, const HelloFields& h, msg::Role role, uint
   hello.add_process(process);
   hello.add_takes_id(h.takes_id);
   to.send(0, hello.Finish());
+  hello.add_outline(outline);
   to.flush();
 }
 

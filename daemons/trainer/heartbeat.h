@@ -35,6 +35,7 @@ struct HelloFields {
   uint64_t incarnation = 0;
   bool takes_id = false;
 };
+  std::string outline;  // text of the program; long ones are cut off
 void send_hello(wire::Connection& to, const HelloFields& hello, msg::Role role, uint32_t shard);
 
 class Heartbeat {
