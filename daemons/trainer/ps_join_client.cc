@@ -77,7 +77,7 @@ void PsClient::wait_for_greetings(size_t count) {
     };
     voice.speak(who);
     check_interrupt();
-    require(stop_signal() == 0, Error::Kind::peer, "stopped while waiting for ", who());
+    if (stop_signal() != 0) throw Stopped{};
     require(voice.seconds() < options_.peer_timeout, Error::Kind::peer, "gave up waiting for ",
             who(), " (", static_cast<int>(voice.seconds()),
             " s; --peer_timeout sets how long): is the pserver running, and is its address right?");

@@ -73,6 +73,7 @@ class ShardLink : public wire::Handler {
   bool broken_ = false;
   std::string trouble_ = "not greeted yet";
   uint64_t attempt_ = 0;  // a new one ends those before
+  int in_vain_ = 0;       // attempts since a shard last greeted back
   uint64_t next_id_ = 0, last_ack_ = 0, acked_version_ = 0;
   std::map<uint64_t, std::span<std::byte>> landings_;
 };
