@@ -96,9 +96,8 @@ class DataFeeder:
         """Variable name -> LoDTensor for a batch of samples."""
         samples = iterable if isinstance(iterable, list) else list(iterable)
         n = len(self._fields)
-        for sample in samples:
-            assert len(sample) == n, (f"The number of fields in data ({len(sample)}) does not match "
-                                      f"len(feed_list) ({n})")
+        for length in set(map(len, samples)):
+            assert length == n, f"The number of fields in data ({length}) does not match len(feed_list) ({n})"
         columns = zip(*samples) if samples else [()] * n
         return {field.name: field.tensor(values) for field, values in zip(self._fields, columns)}
 

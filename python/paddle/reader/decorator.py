@@ -23,13 +23,13 @@ def shuffle(reader: Reader, buf_size: int) -> Reader:
     random.seed(n) before a pass makes its order repeatable.
     """
 
-    def shuffled():
+    def buffers():
         samples = iter(reader())
         while buffer := list(itertools.islice(samples, max(1, buf_size))):
             random.shuffle(buffer)
-            yield from buffer
+            yield buffer
 
-    return shuffled
+    return lambda: itertools.chain.from_iterable(buffers())
 
 
 def chain(*readers: Reader) -> Reader:
