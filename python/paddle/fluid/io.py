@@ -129,11 +129,12 @@ def save_inference_model(dirname, feeded_var_names, target_vars, executor, main_
     program_only: writes the program without the parameters.
     Returns the names of the variables to fetch.
     """
-    feeds = [feeded_var_names] if isinstance(feeded_var_names, str) else list(feeded_var_names)
+    feeds = [feeded_var_names] if isinstance(feeded_var_names, (str, Variable)) else list(feeded_var_names)
     targets = target_vars if isinstance(target_vars, (list, tuple)) else [target_vars]
     for name in feeds:
         if not isinstance(name, str):
-            raise TypeError(f"feeded_var_names holds names of variables, found {name!r} of type {type(name).__name__}")
+            raise TypeError(f"feeded_var_names holds names of variables, found {name!r} of type "
+                            f"{type(name).__name__}: give its .name")
     program = _to_save(executor, _program(main_program))
     dirname = _directory(dirname)
     model = os.path.basename(model_filename) if model_filename else "__model__"
