@@ -2,6 +2,7 @@
 import os
 import random
 import re
+import socket
 import sys
 import unittest
 
@@ -116,6 +117,33 @@ class Fleet(JobCase):
                     self.assertLess(sum(own[-5:]) / 5, untrained)
 
 
+TWO_MACHINES = """
+import time
+import numpy as np
+import paddle.fluid as fluid
+from paddle.fluid.incubate.fleet.base import role_maker
+from paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler import StrategyFactory, fleet
+
+x = fluid.layers.data("x", [4])
+cost = fluid.layers.mean(fluid.layers.fc(fluid.layers.fc(x, 4), 1))
+fleet.init(role_maker.PaddleCloudRoleMaker())
+fleet.distributed_optimizer(fluid.optimizer.SGD(0.01), StrategyFactory.create_async_strategy()).minimize(cost)
+if fleet.is_server():
+    fleet.init_server()
+    fleet.run_server()
+else:
+    exe = fluid.Executor()
+    exe.run(fleet.startup_program)
+    for i in range(20):
+        if i == 10 and fleet.worker_index() == 1:
+            while "the servers stay" not in open("first.log").read():
+                time.sleep(0.02)  # between two looks
+        exe.run(fleet.main_program, feed={"x": np.ones((2, 4), "float32")})
+    fleet.stop_worker()
+    print("worker", fleet.worker_index(), "of", fleet.worker_num(), "has made its steps")
+"""
+
+
 class LaunchPs(JobCase):
     def launch(self, script, *flags, env=None, code=0):
         self.start("launch", env=env, command=[sys.executable, "-m", "paddle.distributed.launch_ps", "--start_port=0",
@@ -172,6 +200,37 @@ class LaunchPs(JobCase):
         for name in ("serverlog.0", "serverlog.1", "workerlog.0"):
             pid = int(self.read("logs/" + name).split()[0])
             self.assertFalse(os.path.exists("/proc/%d" % pid), name)
+
+    def test_two_machines(self):
+        """Two addresses of this one. The servers of the first serve the second's worker when their own has ended."""
+        path = self.script(TWO_MACHINES)
+        port = self.port_of("127.0.0.1", "127.0.0.2")
+        for i, name in enumerate(("first", "second")):
+            self.start(name, command=[sys.executable, "-m", "paddle.distributed.launch_ps", "--worker_num=1",
+                                      "--server_num=1", "--cluster_node_ips=127.0.0.1,127.0.0.2",
+                                      "--node_ip=127.0.0.%d" % (i + 1), "--start_port=%d" % port, "--log_dir=" + name,
+                                      path])
+        for i, name in enumerate(("second", "first")):
+            self.wait(name)
+            self.assertIn("worker %d of 2 has made its steps" % (1 - i), self.read(name + "/workerlog.0"))
+            self.assertIn("the job 'default' is done", self.read(name + "/serverlog.0"))
+
+    def port_of(self, *hosts):
+        """A port that is free on all these addresses, and kept."""
+        for _ in range(100):
+            held = []
+            try:
+                for host in hosts:
+                    held.append(socket.socket())
+                    held[-1].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                    held[-1].bind((host, held[0].getsockname()[1] if len(held) > 1 else 0))
+            except OSError:
+                for s in held:
+                    s.close()
+                continue
+            self.held += held
+            return held[0].getsockname()[1]
+        self.fail("no free port")
 
     def test_interrupt(self):
         import signal
