@@ -1,4 +1,5 @@
 // The readers of libcore/data: known sets as batches, text for language models, where files are.
+#include <bit>
 #include <cstring>
 #include <optional>
 
@@ -45,12 +46,20 @@ bool number(py::handle sample, T& out) {
   return false;
 }
 
+template <class T>
+constexpr int type_number =
+    std::is_same_v<T, float> ? py::detail::npy_api::NPY_FLOAT_ : py::detail::npy_api::NPY_LONG_;
+
 // Where the elements of a sample are, if it is an array of `width` of them in a row, else null.
 template <class T>
 const T* elements(py::handle sample, int64_t width) {
-  if (!py::array_t<T>::check_(sample)) return nullptr;
+  if (!py::isinstance<py::array>(sample)) return nullptr;
   const auto array = py::reinterpret_borrow<py::array>(sample);
-  if (array.size() != width || !(array.flags() & py::array::c_style)) return nullptr;
+  const auto* type =
+      py::detail::array_descriptor_proxy(py::detail::array_proxy(sample.ptr())->descr);
+  if (type->type_num != type_number<T> || type->byteorder == '>' || array.size() != width ||
+      !(array.flags() & py::array::c_style))
+    return nullptr;
   return static_cast<const T*>(array.data());
 }
 
@@ -91,6 +100,25 @@ py::object stack_samples(const py::tuple& samples, const std::string& dtype,
   if (dtype == "float32") return stacked<float>(samples, whole);
   if (dtype == "int64") return stacked<int64_t>(samples, whole);
   return py::none();
+}
+
+// What random.shuffle() does, with the same numbers, in a fraction of its time: `bits` is
+// random.getrandbits.
+void shuffle_list(const py::list& list, const py::function& bits) {
+  for (size_t i = list.size(); i > 1; --i) {
+    const py::int_ width(std::bit_width(i));
+    size_t at = i;
+    while (at >= i) {  // not by pybind11's call, which would take most of the time
+      const auto drawn =
+          py::reinterpret_steal<py::object>(PyObject_CallOneArg(bits.ptr(), width.ptr()));
+      if (!drawn) throw py::error_already_set();
+      at = PyLong_AsSize_t(drawn.ptr());
+      if (PyErr_Occurred()) throw py::error_already_set();
+    }
+    if (list.size() < i)
+      throw Error(Error::Kind::config, "the list that is shuffled became shorter");
+    std::swap(PySequence_Fast_ITEMS(list.ptr())[i - 1], PySequence_Fast_ITEMS(list.ptr())[at]);
+  }
 }
 
 // One pass over a known set, in the order of its file.
@@ -177,6 +205,8 @@ void bind_data(py::module_& m) {
       .def("source", &PyReader::source)
       .def("records", &PyReader::records)
       .def("start_pass", &PyReader::start_pass, py::arg("number"));
+  m.def("shuffle", &shuffle_list, py::arg("list"), py::arg("getrandbits"),
+        "Puts a list into the order that random.shuffle would give it.");
   m.def("stack_samples", &stack_samples, py::arg("samples"), py::arg("dtype"), py::arg("shape"),
         "One tensor of many samples, or None where they do not fit as they are.");
   m.def(

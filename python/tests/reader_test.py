@@ -57,6 +57,14 @@ class InOneThread(unittest.TestCase):
         cached = reader.cache(lambda: once)
         self.assertEqual([list(cached()), list(cached())], [[0, 1, 2]] * 2)
 
+    def test_shuffle_gives_the_order_of_random_shuffle(self):
+        for n in (1, 2, 3, 8, 100, 1000):
+            want = list(range(n))
+            random.seed(n)
+            random.shuffle(want)
+            random.seed(n)
+            self.assertEqual(list(reader.shuffle(numbers(n), n)()), want)
+
     def test_shuffle_permutes_within_its_buffer(self):
         random.seed(7)
         got = list(reader.shuffle(numbers(100), 10)())

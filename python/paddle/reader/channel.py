@@ -10,12 +10,13 @@ class Channel:
     (queue.Queue has neither: a maker whose user went away would wait in put() for ever.)
 
     Threads are woken rarely, for each time the interpreter changes hands twice and the user, who is training, waits:
-    makers that found the queue full sleep until half of it is used, and an item that is there is taken without a lock.
+    makers that found the queue full sleep until a quarter of it is used, and an item that is there is taken without a
+    lock. (More than a quarter would take longer than a step, and at its end the user would wait for the interpreter.)
     """
 
     def __init__(self, size: int):
         self._size = max(1, size)
-        self._refill = self._size // 2  # so few items wake the makers
+        self._refill = self._size - max(1, self._size // 4)  # so few items wake the makers
         self._items: deque = deque()
         self._lock = threading.Lock()
         self._room = threading.Condition(self._lock)

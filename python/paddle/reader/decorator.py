@@ -3,6 +3,7 @@ import itertools
 import random
 from typing import Any, Callable, Iterator
 
+from .. import _core
 from .channel import Channel
 
 Reader = Callable[[], Iterator[Any]]
@@ -26,7 +27,7 @@ def shuffle(reader: Reader, buf_size: int) -> Reader:
     def buffers():
         samples = iter(reader())
         while buffer := list(itertools.islice(samples, max(1, buf_size))):
-            random.shuffle(buffer)
+            _core.shuffle(buffer, random.getrandbits)
             yield buffer
 
     return lambda: itertools.chain.from_iterable(buffers())
