@@ -74,7 +74,7 @@ TEST_CASE("generated digits are learnt by a perceptron", "[data]") {
   const auto test = open_reader(spec);
   Perceptron model;
   Batch batch;
-  for (uint64_t pass = 0; pass < 5; ++pass) {
+  for (uint64_t pass = 0; pass < 2; ++pass) {
     train->start_pass(pass);
     while (train->next(batch))
       model.learn(batch.fields[0].data<float>(), batch.fields[1].data<int64_t>()[0]);
