@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/run_main.h"
 #include "base/suggest.h"
@@ -53,8 +54,11 @@ class TrainLoop {
       tell("training");
       if (start.step > first.step) warn_of_local_state();
     }
+    // Better now than after hours of training.
+    if (!o_.text("save_dir").empty() && s_.is_first())
+      make_writable_directory(in_workspace(o_, o_.text("save_dir")));
     Reader& data = s_.train_data();
-    records_ = data.records();
+    batches_ = s_.batches_of_pass();
     log_info(text("training passes ", s_.at.pass, " to ", passes_ - 1));
     for (bool done = false; !done;) {
       try {
@@ -92,7 +96,6 @@ class TrainLoop {
       period_meter_.clear();
     }
     while (data.next(batch_)) {
-      batch_size_ = std::max(batch_size_, batch_.samples);  // the last of a pass may have fewer
       const Progressed after{.step = s_.at.step + 1,
                              .pass = s_.at.pass,
                              .record = data.position().record,
@@ -162,17 +165,12 @@ class TrainLoop {
       log_warn(text(client_->dropped(), " gradients were too old and not applied"));
   }
 
-  // In a pass; 0 where nobody knows.
-  int64_t batches() const {
-    return records_ > 0 && batch_size_ > 0 ? (records_ + batch_size_ - 1) / batch_size_ : 0;
-  }
-
   void tell(const char* state) {
     client_->tell({.step = s_.at.step,
                    .pass = s_.at.pass,
                    .passes = passes_,
                    .batch = s_.at.batch,
-                   .batches = static_cast<uint64_t>(batches()),
+                   .batches = static_cast<uint64_t>(batches_),
                    .samples = s_.at.samples,
                    .rate = rate_.per_second(s_.at.samples),
                    .cost = pass_meter_.cost(),
@@ -199,9 +197,10 @@ class TrainLoop {
   void log_period() {
     const std::string all = pass_meter_.evaluators_text(),
                       current = period_meter_.evaluators_text();
-    log_info(text(" Batch=", s_.at.batch, " samples=", s_.at.samples,
-                  " AvgCost=", number_text(pass_meter_.cost()), " CurrentCost=",
-                  number_text(period_meter_.cost()), " Eval: ", all, " CurrentEval: ", current));
+    log_progress(text(" Batch=", s_.at.batch, " samples=", s_.at.samples,
+                      " AvgCost=", number_text(pass_meter_.cost()),
+                      " CurrentCost=", number_text(period_meter_.cost()), " Eval: ", all,
+                      " CurrentEval: ", current));
     period_meter_.clear();
   }
 
@@ -252,10 +251,10 @@ class TrainLoop {
     progress_.draw({.pass = static_cast<int64_t>(s_.at.pass),
                     .passes = static_cast<int64_t>(passes_),
                     .batch = static_cast<int64_t>(s_.at.batch),
-                    .batches = batches(),
+                    .batches = batches_,
                     .samples = static_cast<int64_t>(s_.at.samples),
                     .cost = pass_meter_.cost(),
-                    .evaluators = pass_meter_.evaluators_text()});
+                    .evaluators = pass_meter_.evaluators_text(4)});
   }
 
   void draw_curve() {
@@ -276,7 +275,7 @@ class TrainLoop {
   uint64_t metered_pass_ = ~uint64_t{0}, metered_step_ = 0;
   uint64_t kept_step_ = ~uint64_t{0};  // before which the local state was kept
   SampleRate rate_;
-  int64_t records_ = -1, batch_size_ = 0;
+  int64_t batches_ = 0;  // of a pass; 0 = not known
   Batch batch_;
   Meter pass_meter_, period_meter_;
   Progress progress_;

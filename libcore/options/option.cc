@@ -40,11 +40,17 @@ std::string shown(const std::string& value) {
   return out;
 }
 
+// 2147483647, not 2.14748e+09.
+std::string limit_text(double limit) {
+  const auto whole = static_cast<int64_t>(limit);
+  return static_cast<double>(whole) == limit ? text(whole) : text(limit);
+}
+
 }  // namespace
 
 OptionCheck at_least(double low) {
   return [low](const std::string& value) {
-    return std::stod(value) >= low ? "" : text("must be at least ", low);
+    return std::stod(value) >= low ? "" : text("must be at least ", limit_text(low));
   };
 }
 
@@ -57,7 +63,9 @@ OptionCheck above(double low) {
 OptionCheck between(double low, double high) {
   return [low, high](const std::string& value) {
     const double number = std::stod(value);
-    return number >= low && number <= high ? "" : text("must be from ", low, " to ", high);
+    return number >= low && number <= high
+               ? ""
+               : text("must be from ", limit_text(low), " to ", limit_text(high));
   };
 }
 
