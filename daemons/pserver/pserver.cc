@@ -1,5 +1,7 @@
 #include "pserver/pserver.h"
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <iostream>
 #include <vector>
@@ -58,6 +60,8 @@ int pserver_main(std::span<const std::string> arguments) {
   if (answer_print_config(options, std::cout)) return 0;
   begin_log(options, "paddle_pserver2", arguments);
   link_log();
+  // Whoever waits for the file must not read the ports of an earlier process.
+  ::unlink(options.text("ready_file").c_str());
   Server server(shards_of(options));
   server.announce();
   if (!options.text("ready_file").empty())

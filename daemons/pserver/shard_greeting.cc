@@ -1,4 +1,5 @@
 // Who may take part: Hello, Join, Beat, Complete.
+#include <algorithm>
 #include <string_view>
 
 #include "base/log.h"
@@ -56,6 +57,11 @@ std::string Shard::mismatch(const msg::Hello& h) const {
     return text(what, " differs: this pserver has ", here, ", the trainer has ", theirs, "; ",
                 remedy);
   };
+  if (options_.sparse)
+    return text("port ", port(),
+                " serves sparse tables, and the trainer takes it for one of dense "
+                "slices; give all processes the same --port, --ports_num and "
+                "--ports_num_for_sparse");
   if (!options_.job.empty() && h.job()->str() != options_.job)
     return differs("the job name", "'" + options_.job + "'", "'" + h.job()->str() + "'",
                    "give both the same --job_name, or the trainer another --pservers");
@@ -66,27 +72,39 @@ std::string Shard::mismatch(const msg::Hello& h) const {
     return text("a job of ", h.trainers(), " trainers is not possible");
   if (!identity_) return "";
   const Identity& i = *identity_;
+  const bool deserted = std::none_of(peers_.begin(), peers_.end(), [](const Peer& p) {
+    return p.is_trainer() && p.greeted && p.connection->open();
+  });
+  const std::string over =
+      deserted ? text("; nobody of that job is connected: if it is over, start this pserver again",
+                      snapshots_ ? " with another --snapshot_dir" : "")
+               : "";
   const std::string by = " (from " + i.set_by + ")";
   if (h.job()->str() != i.job)
     return differs("the job name", "'" + i.job + "'" + by, "'" + h.job()->str() + "'",
-                   "one pserver serves one job at a time: wait for its end, or use another");
+                   "one pserver serves one job at a time: wait for its end, or use another") +
+           over;
   if (h.trainers() != i.trainers)
     return differs("the number of trainers", text(i.trainers, by), h.trainers(),
-                   "give all processes the same --num_gradient_servers");
+                   "give all processes the same --num_gradient_servers") +
+           over;
   if (h.mode() != i.mode)
     return differs("the mode", name_of(i.mode) + by, name_of(h.mode()),
-                   "give all trainers the same of --sync, --async, --half_async, --geo_steps");
+                   "give all trainers the same of --sync, --async, --half_async, --geo_steps") +
+           over;
   if (h.program()->str() != i.program)
     return differs("the program", "digest " + i.program + by,
                    "digest " + h.program()->str() +
                        first_difference(i.outline, h.outline() ? h.outline()->str() : ""),
                    "all trainers need the same job file, arguments and version (paddle dump_config "
                    "shows what each would run); a snapshot of another job needs another "
-                   "--snapshot_dir");
+                   "--snapshot_dir") +
+           over;
   if (h.shard() != i.shard || h.shards() != i.shards)
     return differs("the place in the list of pservers", text(i.shard, " of ", i.shards, by),
                    text(h.shard(), " of ", h.shards()),
-                   "give all trainers the same --pservers in the same order");
+                   "give all trainers the same --pservers in the same order") +
+           over;
   return "";
 }
 

@@ -1,7 +1,7 @@
 """Who does not belong to a job is refused with one sentence that names both sides, and the job goes on."""
 import os
 
-from cluster import Cluster, Process, write_job
+from cluster import Cluster, Process, free_ports, until, write_job
 from support import PADDLE, PSERVER, EndToEnd, main
 
 CONFIG = 2
@@ -59,6 +59,32 @@ class Refusals(EndToEnd):
         said = self.try_trainer(cluster, "--seed=7")
         self.assertIn("the first difference: here 'random seed 1', there 'random seed 7'", said)
         self.goes_on(cluster)
+
+    def test_a_job_that_nobody_stands_for(self):
+        """Its trainers have gone: the refusal says how to get rid of it."""
+        cluster = self.waiting_job()
+        other = write_job(self, hidden=31, name="other.json")
+        self.assertNotIn("nobody of that job", self.try_trainer(cluster, job=other))
+        cluster.trainers[0].kill()
+        for s in cluster.servers:
+            s.wait_line(r"the connection of trainer 0 \(.* ended", times=2)
+        self.assertIn("nobody of that job is connected: if it is over, start this pserver again", self.try_trainer(cluster, job=other))
+
+    def test_a_sparse_port(self):
+        ready = self.path("ready")
+        server = Process(self.dir, "sparse")
+        self.addCleanup(server.kill)
+        port = free_ports(2)
+        server.start(PSERVER, "--host=127.0.0.1", f"--port={port}", "--ports_num_for_sparse=1", f"--ready_file={ready}")
+        until(lambda: os.path.exists(ready), server.log)
+        done = self.train(self.job, "--pservers=127.0.0.1", f"--port={port}", "--ports_num=2", check=None)
+        self.refused(done, CONFIG, f"port {port + 1} serves sparse tables", "--ports_num_for_sparse")
+
+    def test_ready_file_of_an_earlier_process(self):
+        """It is gone before the port is tried."""
+        old = self.write("ready", "dense 127.0.0.1:1\n")
+        self.refused(self.run_program(PSERVER, "--host=192.0.2.7", "--port=0", f"--ready_file={old}"), CONFIG, "192.0.2.7")
+        self.assertFalse(os.path.exists(old))
 
     def test_other_number_of_trainers(self):
         cluster = self.waiting_job()
