@@ -148,8 +148,10 @@ void Update::run_lowered(std::span<const void* const> grads, const T* from, T* t
   const T factor = T(1) / static_cast<T>(grads.size());
   T* merged = merged_.data<T>();
   const bool streams = from != to && n * static_cast<int64_t>(sizeof(T)) >= stream_bytes;
-  for (int64_t at = 0; at < n; at += update_part) {
-    const int64_t part = std::min(update_part, n - at);
+  // A single gradient needs no merging, and so no parts.
+  const int64_t step = grads.size() > 1 ? update_part : std::max<int64_t>(n, 1);
+  for (int64_t at = 0; at < n; at += step) {
+    const int64_t part = std::min(step, n - at);
     for (size_t k = 0; k < op_->states.size(); ++k)
       states[k] = arrays[k] ? arrays[k] + at : nullptr;
     const T* grad = static_cast<const T*>(grads[0]) + at;
