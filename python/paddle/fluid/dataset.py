@@ -41,10 +41,14 @@ class Task:
             self._done.wait()
         except BaseException:
             self._stop()
-            self._done.wait(1)  # readers end their commands; a step that waits for pservers may take longer
+            self.join(1)  # readers end their commands; a step that waits for pservers may take longer
             raise
         if self.error:
             raise self.error
+
+    def join(self, seconds: float) -> None:
+        """Waits for its end, whatever that is, but not for ever."""
+        self._done.wait(max(0.0, seconds))
 
 
 class DatasetFactory:
