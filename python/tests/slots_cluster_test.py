@@ -58,15 +58,20 @@ class Cluster(Job):
             self.write(f"part-{i}", "")
         endpoint = f"127.0.0.1:{self.port()}"
         server = self.start("server", script, "PSERVER", endpoint, "0", SYNC_MODE="0")
-        trainer = self.start("trainer", script, "TRAINER", endpoint, "0", SYNC_MODE="0")
         pids = os.path.join(self.dir, "pids")
-        trainer.until(lambda: os.path.exists(pids) and len(open(pids).read().split()) == 2, "the commands")
+        self.write("pids", "")
+        trainer = self.start("trainer", script, "TRAINER", endpoint, "0", SYNC_MODE="0")
+        trainer.until(lambda: len(self.words(pids)) == 2, "the commands")
         trainer.popen.send_signal(signal.SIGINT)
         trainer.wait(-signal.SIGINT)
-        with open(pids) as f:
-            for pid in f.read().split():
-                self.assertFalse(os.path.exists(f"/proc/{pid}"), trainer.log())
+        for pid in self.words(pids):
+            self.assertFalse(os.path.exists(f"/proc/{pid}"), trainer.log())
         self.stop(server)
+
+    @staticmethod
+    def words(path):
+        with open(path) as f:
+            return f.read().split()
 
     def job(self, script, mode):
         endpoint = f"127.0.0.1:{self.port()}"

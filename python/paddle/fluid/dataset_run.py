@@ -88,6 +88,8 @@ def _serial(executor, program, scope, source, threads, feeds, names, print_perio
     tasks = [Task(guarded, stop) for _ in range(threads)]
     try:
         for task in tasks:
+            task.start()
+        for task in tasks:
             task.wait()
     except BaseException:  # Ctrl-C: the others end their commands, too
         end = time.monotonic() + 1
