@@ -16,8 +16,8 @@ SvmLabels labels_of(const std::string& name) {
   static const std::vector<std::string> known = {"signs", "classes", "numbers"};
   for (size_t i = 0; i < known.size(); ++i)
     if (name == known[i]) return static_cast<SvmLabels>(i);
-  require(name.empty(), Error::Kind::config, "'labels' must be ", listed(known), ", found '", name,
-          "'", did_you_mean(name, known));
+  require(name.empty(), Error::Kind::config, "'labels' must be one of ", listed(known), ", found '",
+          name, "'", did_you_mean(name, known));
   return SvmLabels::signs;
 }
 
@@ -35,7 +35,11 @@ void set_format_options(const job::DataT& d, ReaderSpec& spec) {
   spec.classes = d.classes;
   spec.header = d.header;
   if (!std::isnan(d.missing)) spec.missing = d.missing;
-  if (!d.separator.empty()) spec.separator = d.separator == "\\t" ? '\t' : d.separator[0];
+  if (!d.separator.empty()) {
+    spec.separator = d.separator == "\\t" ? '\t' : d.separator[0];
+    require(d.separator.size() == 1 || spec.separator == '\t', Error::Kind::config,
+            "'separator' must be one character, found '", d.separator, "'");
+  }
   for (const auto& f : d.csv_fields)
     spec.csv_fields.push_back({.name = f->name,
                                .dtype = type_or(f->dtype, DType::f32),
@@ -47,6 +51,21 @@ void set_format_options(const job::DataT& d, ReaderSpec& spec) {
                           .dtype = type_or(s->dtype, s->lod_level > 0 ? DType::i64 : DType::f32),
                           .shape = s->shape.empty() ? Shape{1} : shape_of(s->shape),
                           .lod_level = s->lod_level});
+}
+
+ReaderSpec spec_of(const job::DataT& d, Part part) {
+  ReaderSpec spec;
+  spec.format = d.format;
+  spec.test = part == Part::test;
+  spec.files = spec.test && d.format != "ngram" ? d.test_files : d.files;
+  spec.test_files = d.test_files;
+  spec.batch_size = d.batch_size;
+  spec.shuffle = part == Part::train && d.shuffle;
+  spec.drop_last = part == Part::train && d.drop_last;
+  spec.window = d.window;
+  require(d.prefetch >= 0, Error::Kind::config, "prefetch must be at least 0, found ", d.prefetch);
+  set_format_options(d, spec);
+  return spec;
 }
 
 // Each field must fit the input of its name; all that do not are told at once.
@@ -91,18 +110,12 @@ bool has_test_data(const JobFile& file) {
   return file.job->data->files.empty() || !file.job->data->test_files.empty();
 }
 
+void check_data(const JobFile& file) { check_spec(spec_of(*file.job->data, Part::train)); }
+
 std::unique_ptr<Reader> open_data(const JobFile& file, const Model& model, const Options& options,
                                   const std::string& home, Part part, const DataShare& share) {
   const job::DataT& d = *file.job->data;
-  ReaderSpec spec;
-  spec.format = d.format;
-  spec.test = part == Part::test;
-  spec.files = spec.test && d.format != "ngram" ? d.test_files : d.files;
-  spec.test_files = d.test_files;
-  spec.batch_size = d.batch_size;
-  spec.shuffle = part == Part::train && d.shuffle;
-  spec.drop_last = part == Part::train && d.drop_last;
-  spec.window = d.window;
+  ReaderSpec spec = spec_of(d, part);
   spec.seed = static_cast<uint64_t>(options.integer("seed"));
   spec.data_dir = options.text("data_dir");
   spec.data_home = options.text("data_home");
@@ -110,10 +123,14 @@ std::unique_ptr<Reader> open_data(const JobFile& file, const Model& model, const
   spec.field_names = d.fields.empty() ? model.inputs : d.fields;
   spec.trainer_id = share.trainer;
   spec.trainer_count = share.trainers;
-  set_format_options(d, spec);
-  std::unique_ptr<Reader> reader = open_reader(spec);
-  check_fields(*reader, model, d.format);
-  return d.prefetch > 0 ? prefetch(std::move(reader), d.prefetch) : std::move(reader);
+  try {
+    std::unique_ptr<Reader> reader = open_reader(spec);
+    check_fields(*reader, model, d.format);
+    return d.prefetch > 0 ? prefetch(std::move(reader), d.prefetch) : std::move(reader);
+  } catch (const Error& e) {
+    if (e.kind() != Error::Kind::config) throw;
+    throw Error(e.kind(), file.path, ":", file.tree.find("data")->line, ": ", e.what());
+  }
 }
 
 }  // namespace paddle

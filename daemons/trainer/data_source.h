@@ -23,6 +23,9 @@ struct DataShare {
 std::unique_ptr<Reader> open_data(const JobFile& file, const Model& model, const Options& options,
                                   const std::string& home, Part part, const DataShare& share = {});
 
+// Throws Error(config) for what is wrong with the job's data section whatever the files hold.
+void check_data(const JobFile& file);
+
 // Whether the job has test data.
 bool has_test_data(const JobFile& file);
 

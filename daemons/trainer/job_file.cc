@@ -12,6 +12,7 @@
 #include "base/suggest.h"
 #include "job_generated.h"
 #include "job_schema.h"
+#include "trainer/model.h"
 
 namespace paddle {
 namespace {
@@ -42,6 +43,14 @@ std::string told_type(const fb::Type& t) {
     case fb::BASE_TYPE_VECTOR: return "a list of which each is " + told_type(t.VectorType());
     default: return is_integer(t.base_type) ? "a whole number" : "a number";
   }
+}
+
+JsonValue in_list(JsonValue v) {
+  JsonValue list;
+  list.kind = JsonValue::Kind::list;
+  list.line = v.line;
+  list.items.push_back(std::move(v));
+  return list;
 }
 
 // Walks the tree along the schema; makes lists of single values where the schema wants lists.
@@ -107,6 +116,12 @@ class Checker {
   }
 
   void value(JsonValue& v, const fb::Type& type, const std::string& what) {
+    const size_t before = problems_.count();
+    check_value(v, type, what);
+    v.broken = problems_.count() > before;
+  }
+
+  void check_value(JsonValue& v, const fb::Type& type, const std::string& what) {
     using Kind = JsonValue::Kind;
     if (type.base_type == fb::BASE_TYPE_VECTOR) {
       if (v.kind != Kind::list) v = in_list(std::move(v));
@@ -152,14 +167,6 @@ class Checker {
     v.text = v.text == "true" ? "1" : "0";
   }
 
-  static JsonValue in_list(JsonValue v) {
-    JsonValue list;
-    list.kind = JsonValue::Kind::list;
-    list.line = v.line;
-    list.items.push_back(std::move(v));
-    return list;
-  }
-
   // Puts a value into the object that it stands for, if there is one.
   static void in_object(JsonValue& v, const fb::StructDef& def) {
     for (const fb::FieldDef* f : def.fields.vec) {
@@ -189,6 +196,48 @@ JsonArguments split_arguments(const std::string& list) {
     at = end + 1;
   }
   return out;
+}
+
+// Leaves out of a list what has mistakes, in both trees, and notes the names.
+void leave_out_broken(const char* key, JsonValue& typed, JobFile& file) {
+  JsonValue *list = typed.find(key), *as_written = file.tree.find(key);
+  if (list == nullptr || !list->broken) return;
+  if (as_written->kind != JsonValue::Kind::list) *as_written = in_list(*as_written);
+  for (size_t i = list->items.size(); i-- > 0;) {
+    if (!list->items[i].broken) continue;
+    if (const JsonValue* name = list->items[i].find("name")) file.left_out.insert(name->text);
+    list->items.erase(list->items.begin() + static_cast<ptrdiff_t>(i));
+    as_written->items.erase(as_written->items.begin() + static_cast<ptrdiff_t>(i));
+  }
+}
+
+// Puts something harmless in the place of an object with mistakes.
+void replace_broken(const char* key, const char* harmless, JsonValue& typed, JobFile& file) {
+  JsonValue* object = typed.find(key);
+  if (object == nullptr || !object->broken) return;
+  JsonValue other = parse_json(harmless, file.path);
+  *object = *file.tree.find(key) = std::move(other);
+}
+
+// Fills in file.job; false where the tree does not fit the schema.
+bool take_job(JobFile& file, const JsonValue& typed, fb::Parser& parser) {
+  if (!parser.ParseJson(json_text(typed).c_str(), file.path.c_str())) return false;
+  file.job.reset(fb::GetRoot<job::Job>(parser.builder_.GetBufferPointer())->UnPack());
+  return true;
+}
+
+// Builds what of a job has no mistakes of keys and types, to tell what else is wrong with it.
+void look_further(JobFile& file, JsonValue typed, fb::Parser& parser, Problems& problems) {
+  if (typed.kind != JsonValue::Kind::object) return;
+  for (const char* list : {"inputs", "layers", "evaluators", "outputs"})
+    leave_out_broken(list, typed, file);
+  replace_broken("cost", R"("?")", typed, file);
+  replace_broken("optimizer", R"({"type": "sgd", "learning_rate": 1})", typed, file);
+  replace_broken("data", R"({"format": "csv"})", typed, file);
+  file.left_out.insert("?");
+  for (const char* needed : {"inputs", "layers", "cost", "optimizer", "data"})
+    if (typed.find(needed) == nullptr) return;
+  if (take_job(file, typed, parser)) find_mistakes(file, problems);
 }
 
 }  // namespace
@@ -223,11 +272,9 @@ JobFile parse_job(const std::string& path, std::string source, const std::string
           "the built-in job schema is broken: ", parser.error_);
   Problems problems(path);
   Checker(problems, options).root(typed, *parser.root_struct_def_);
+  if (problems.any()) look_further(file, typed, parser, problems);
   problems.report();
-
-  require(parser.ParseJson(json_text(typed).c_str(), path.c_str()), Error::Kind::config, path, ": ",
-          parser.error_);
-  file.job.reset(fb::GetRoot<job::Job>(parser.builder_.GetBufferPointer())->UnPack());
+  require(take_job(file, typed, parser), Error::Kind::config, path, ": ", parser.error_);
   return file;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@ class Problems {
 
   void add(int line, const std::string& sentence);
   bool any() const { return !list_.empty(); }
+  size_t count() const { return list_.size(); }
   // Throws Error(config) with one mistake per line, in the order of the file; does nothing where
   // there is none.
   void report() const;
@@ -39,6 +41,9 @@ struct JobFile {
   JsonValue tree;      // placeholders filled in
   std::unique_ptr<job::JobT>
       job;  // the same by the schema, single values in lists where it has lists
+  // Names of inputs and layers that are left out for mistakes told already; empty in a job that can
+  // be built.
+  std::set<std::string> left_out;
 
   explicit JobFile(std::string file);
   JobFile(JobFile&&) noexcept;

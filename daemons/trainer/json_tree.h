@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace paddle {
@@ -20,8 +21,12 @@ struct JsonValue {
   std::string text;  // of a text; of a number as it was written; "true" or "false"
   std::vector<JsonValue> items;
   std::vector<JsonMember> members;  // in the order of the file
+  bool broken = false;              // a mistake inside was told
 
   const JsonValue* find(std::string_view key) const;
+  JsonValue* find(std::string_view key) {
+    return const_cast<JsonValue*>(std::as_const(*this).find(key));
+  }
   // "a list", "the text 'x'", "the number 3": what was found, for messages.
   std::string told() const;
 };

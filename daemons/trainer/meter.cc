@@ -4,9 +4,9 @@
 
 namespace paddle {
 
-std::string number_text(double value) {
+std::string number_text(double value, int digits) {
   char out[32];
-  std::snprintf(out, sizeof out, "%.6g", value);
+  std::snprintf(out, sizeof out, "%.*g", digits, value);
   return out;
 }
 
@@ -36,13 +36,10 @@ double Meter::value(size_t i) const {
   return e.inverted ? 1 - v : v;
 }
 
-std::string Meter::evaluators_text() const {
+std::string Meter::evaluators_text(int digits) const {
   std::string out;
-  for (size_t i = 0; i < sums_.size(); ++i) {
-    char number[32];
-    std::snprintf(number, sizeof number, "%.6g", value(i));
-    out += (out.empty() ? "" : "  ") + (*evaluators_)[i].name + "=" + number;
-  }
+  for (size_t i = 0; i < sums_.size(); ++i)
+    out += (out.empty() ? "" : "  ") + (*evaluators_)[i].name + "=" + number_text(value(i), digits);
   return out;
 }
 

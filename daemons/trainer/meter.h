@@ -14,8 +14,8 @@ namespace paddle {
 
 // The first element of a fetched variable.
 double number_of(const View& v);
-// As log lines show it: six digits.
-std::string number_text(double value);
+// As log lines show it.
+std::string number_text(double value, int digits = 6);
 
 class Meter {
  public:
@@ -30,7 +30,7 @@ class Meter {
   double cost() const { return samples_ ? cost_ / static_cast<double>(samples_) : 0; }
   double value(size_t i) const;
   // "accuracy=0.97  auc=0.9"
-  std::string evaluators_text() const;
+  std::string evaluators_text(int digits = 6) const;
 
  private:
   const std::vector<Evaluator>* evaluators_;

@@ -1,6 +1,7 @@
 #include "trainer/model.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/suggest.h"
 #include "io/program_buffer.h"
@@ -8,6 +9,7 @@
 #include "layers/layers.h"
 #include "layers/optimizers.h"
 #include "layers/registry.h"
+#include "trainer/data_source.h"
 
 namespace paddle {
 namespace {
@@ -18,8 +20,9 @@ Value value_of(const JsonValue& v) {
     case JsonValue::Kind::boolean: return v.text == "true";
     case JsonValue::Kind::text: return v.text;
     case JsonValue::Kind::number:
-      if (v.text.find_first_of(".eE") == std::string::npos && v.text.size() < 19)
-        return int64_t{std::stoll(v.text)};
+      if (int64_t whole = 0; std::from_chars(v.text.data(), v.text.data() + v.text.size(), whole) ==
+                             std::from_chars_result{v.text.data() + v.text.size(), std::errc{}})
+        return whole;
       return std::strtod(v.text.c_str(), nullptr);
     case JsonValue::Kind::list: {
       List list;
@@ -48,11 +51,16 @@ const JsonValue& element(const JsonValue& tree, const char* list, size_t i) {
 
 class ModelBuilder {
  public:
-  ModelBuilder(const JobFile& file, Model& model)
-      : file_(file), model_(model), builder_(model.net), problems_(file.path) {}
+  ModelBuilder(const JobFile& file, Model& model, Problems& problems)
+      : file_(file),
+        model_(model),
+        builder_(model.net),
+        problems_(problems),
+        failed_(file.left_out) {}
 
   // Looks at all parts whatever is wrong with one of them, so that every mistake is told at once.
   void forward() {
+    attempt(file_.tree.find("data")->line, [&] { check_data(file_); });
     for (size_t i = 0; i < file_.job->inputs.size(); ++i) input(i);
     for (size_t i = 0; i < file_.job->layers.size(); ++i) layer(i);
     const int cost_line = file_.tree.find("cost")->line;
@@ -68,7 +76,6 @@ class ModelBuilder {
     if (!problems_.any()) return;
     const JsonValue& optimizer = *file_.tree.find("optimizer");
     attempt(optimizer.line, [&] { make_optimizer(builder_, dict_of(optimizer)); });
-    problems_.report();
   }
 
   void backward(ModelKind kind) {
@@ -83,7 +90,6 @@ class ModelBuilder {
       require(!model_.params.empty(), Error::Kind::config,
               "the cost depends on no trainable parameter");
     });
-    problems_.report();
   }
 
  private:
@@ -187,7 +193,7 @@ class ModelBuilder {
   const JobFile& file_;
   Model& model_;
   Builder builder_;
-  Problems problems_;
+  Problems& problems_;
   Aliases aliases_;
   std::set<std::string> failed_;
 };
@@ -200,14 +206,22 @@ Names Model::fetches() const {
   return out;
 }
 
+void find_mistakes(const JobFile& file, Problems& problems) {
+  Model model;
+  ModelBuilder(file, model, problems).forward();
+}
+
 Model build_model(const JobFile& file, uint32_t seed, ModelKind kind) {
   Model model;
   model.net.main.random_seed = seed;
   model.net.startup.random_seed = seed;
-  ModelBuilder builder(file, model);
+  Problems problems(file.path);
+  ModelBuilder builder(file, model, problems);
   builder.forward();
+  problems.report();
   model.test = model.net.main.clone(true);
   builder.backward(kind);
+  problems.report();
   model.digest = program_digest(model.net.main);
   return model;
 }

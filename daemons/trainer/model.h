@@ -38,6 +38,10 @@ enum class ModelKind {
   differentiates,  // with gradients, without optimizer
 };
 
+// Adds to `problems` what is wrong with the parts of a job: data, inputs, layers, cost, evaluators,
+// optimizer.
+void find_mistakes(const JobFile& file, Problems& problems);
+
 // Builds the programs of a checked job file. All mistakes (unknown layers, missing inputs, shapes
 // that do not fit) are told with the lines of the job file.
 Model build_model(const JobFile& file, uint32_t seed, ModelKind kind = ModelKind::trains);

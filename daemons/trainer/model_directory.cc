@@ -1,6 +1,7 @@
 #include "trainer/model_directory.h"
 
 #include <filesystem>
+#include <set>
 
 #include "base/log.h"
 #include "base/version.h"
@@ -11,8 +12,8 @@
 namespace paddle {
 namespace {
 
-TrainState state_of(Session& session) {
-  TrainState state{.step = session.at.step,
+TrainState state_of(Session& session, uint64_t step) {
+  TrainState state{.step = step,
                    .pass = session.at.pass,
                    .record = session.at.record,
                    .samples = session.at.samples,
@@ -67,9 +68,20 @@ void take_state(Session& session, const std::optional<TrainState>& state,
                   ": records come in another order from here on"));
 }
 
+// Parameters, and what training changes. The rest, a constant learning rate, is what the job says:
+// who goes on with another rate must get it.
+VarList state_of_training(const Program& main) {
+  std::set<std::string> written;
+  for (const auto& op : main.global().ops())
+    for (const std::string& name : op->out.all()) written.insert(name);
+  VarList vars = persistables_of(main);
+  std::erase_if(vars, [&](const Var* v) { return !v->param && written.count(v->name) == 0; });
+  return vars;
+}
+
 // The variables to load; those that the directory lacks by the strategy that the user chose.
 VarList variables_to_load(Session& session, const std::string& directory) {
-  VarList vars = persistables_of(session.model().net.main);
+  VarList vars = state_of_training(session.model().net.main);
   const std::string& strategy = session.options().text("load_missing_parameter_strategy");
   if (strategy == "fail") return vars;
   VarList found;
@@ -87,11 +99,11 @@ VarList variables_to_load(Session& session, const std::string& directory) {
 
 }  // namespace
 
-std::string save_model(Session& session, const std::string& name) {
+std::string save_model(Session& session, const std::string& name, uint64_t step) {
   const std::string directory =
       in_workspace(session.options(), session.options().text("save_dir")) + "/" + name;
   save_checkpoint(directory, persistables_of(session.model().net.main), values_of(session.scope()),
-                  state_of(session), version_block(), other_files(session));
+                  state_of(session, step), version_block(), other_files(session));
   return directory;
 }
 

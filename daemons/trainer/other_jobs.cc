@@ -46,13 +46,13 @@ void measure_time(Session& session) {
   };
   for (int64_t i = 0; i < batches / 10 + 1; ++i) one();
   const auto start = std::chrono::steady_clock::now();
-  int64_t samples = 0;
-  for (int64_t i = 0; i < batches && !stop_signal(); ++i) samples += one();
+  int64_t samples = 0, done = 0;
+  for (; done < batches && !stop_signal(); ++done) samples += one();
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   std::printf("%lld batches in %.3f s: %.4f ms/batch, %.0f samples/s\n",
-              static_cast<long long>(batches), seconds,
-              1e3 * seconds / static_cast<double>(batches), static_cast<double>(samples) / seconds);
+              static_cast<long long>(done), seconds, 1e3 * seconds / static_cast<double>(done),
+              static_cast<double>(samples) / seconds);
   for (const OpCost& c : plan.profile())
     if (c.calls > 0)
       std::printf("%10.2f us  %s\n", 1e6 * c.seconds / static_cast<double>(c.calls), c.op.c_str());

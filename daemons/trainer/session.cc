@@ -7,7 +7,9 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/version.h"
+#include "graph/text.h"
 #include "io/program_buffer.h"
+#include "job_generated.h"
 #include "options/cluster.h"
 #include "trainer/cut_options.h"
 #include "trainer/data_source.h"
@@ -45,7 +47,8 @@ PsOptions ps_options(const Options& o, const Cluster& cluster, const Model& mode
                .trainer = cluster.trainer_id,
                .trainers = cluster.trainers,
                .shards = static_cast<uint32_t>(out.shards.size()),
-               .takes_id = !cluster.id_given && cluster.trainers > 1};
+               .takes_id = !cluster.id_given && cluster.trainers > 1,
+               .outline = outline_text(model.net.main) + outline_text(model.net.startup)};
   out.peer_timeout = static_cast<double>(o.integer("peer_timeout"));
   out.spin_microseconds = o.integer("spin_microseconds");
   out.queue_size = static_cast<uint64_t>(o.integer("async_queue_size"));
@@ -109,6 +112,12 @@ Reader& Session::train_data() {
   return *train_data_;
 }
 
+int64_t Session::batches_of_pass() {
+  const job::DataT& d = *file_.job->data;
+  const int64_t records = std::max<int64_t>(train_data().records(), 0);
+  return d.drop_last ? records / d.batch_size : (records + d.batch_size - 1) / d.batch_size;
+}
+
 Reader* Session::test_data() {
   if (!test_data_ && has_test_data(file_)) {
     test_data_ = open_data(file_, model_, options_, variable(environment_, "HOME"), Part::test);
@@ -143,14 +152,23 @@ Plan& Session::test_plan() {
 const Session::Outcome& Session::run(Plan& plan, const Reader& reader, const Batch& batch,
                                      uint64_t step) {
   for (size_t i = 0; i < batch.fields.size(); ++i) plan.feed(i, batch.fields[i]);
-  plan.run(step);
+  const auto place = [&] {
+    return text("in the batch that ends at record ", reader.position().record, " of pass ",
+                reader.position().pass);
+  };
+  try {
+    plan.run(step);
+  } catch (Error& e) {
+    if (e.kind() == Error::Kind::data || e.kind() == Error::Kind::numeric)
+      e.within("working ", place());
+    throw;
+  }
   outcome_.cost = number_of(plan.fetched(0));
   outcome_.values.resize(model_.evaluators.size());
   for (size_t i = 0; i < outcome_.values.size(); ++i)
     outcome_.values[i] = number_of(plan.fetched(i + 1));
-  require(std::isfinite(outcome_.cost), Error::Kind::numeric, "the cost is ", outcome_.cost,
-          " in the batch that ends at record ", reader.position().record, " of pass ",
-          reader.position().pass,
+  require(std::isfinite(outcome_.cost), Error::Kind::numeric, "the cost is ", outcome_.cost, " ",
+          place(),
           ": lower the learning rate, clip gradients (\"gradient_clip\"), or find the first bad op "
           "with --check_nan_inf");
   return outcome_;

@@ -38,6 +38,8 @@ class Session {
   Scope& scope() { return scope_; }
   Executor& executor() { return executor_; }
   Reader& train_data();
+  // Of this trainer; 0 where the data does not tell.
+  int64_t batches_of_pass();
   // Null where the job has none.
   Reader* test_data();
 

@@ -1,37 +1,19 @@
 #include "trainer/train.h"
 
-#include <cmath>
 #include <cstdio>
+#include <filesystem>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/run_main.h"
 #include "base/suggest.h"
 #include "obs/plot.h"
 #include "obs/progress.h"
 #include "trainer/model_directory.h"
+#include "trainer/parameter_stats.h"
 
 namespace paddle {
 namespace {
-
-// "name  avg_abs_val=… max_val=…": how large the values of each parameter are.
-void log_parameter_stats(Session& session) {
-  for (const ParamGrad& p : session.model().params) {
-    const Tensor& t = session.scope().tensor(p.param);
-    double sum = 0, largest = 0;
-    with_float(t.dtype(), [&](auto z) {
-      for (const auto v : t.values<decltype(z)>()) {
-        sum += std::abs(static_cast<double>(v));
-        largest = std::max(largest, std::abs(static_cast<double>(v)));
-      }
-    });
-    char line[160];
-    std::snprintf(line, sizeof line, " avg_abs_val=%-11.6g max_val=%-11.6g",
-                  sum / std::max<double>(1, double(t.numel())), largest);
-    std::string name = p.param;
-    name.resize(std::max<size_t>(20, name.size()), ' ');
-    log_info(name + line);
-  }
-}
 
 class TrainLoop {
  public:
@@ -44,6 +26,25 @@ class TrainLoop {
         period_meter_(session.model().evaluators) {}
 
   void run() {
+    try {
+      work();
+    } catch (const Stopped&) {  // said below
+    } catch (const Error& e) {
+      // What comes from a peer is no news to the peers.
+      if (client_ && e.kind() != Error::Kind::peer) client_->tell_last_words(e.what());
+      throw;
+    }
+    progress_.clear();
+    if (o_.flag("show_curve")) draw_curve();
+    if (stop_signal())
+      log_warn(text("stopped by a signal in pass ", s_.at.pass, " after ", s_.at.batch,
+                    s_.at.batch == 1 ? " batch" : " batches", how_to_go_on()));
+    else if (!saved_.empty())
+      log_info("the model is in " + saved_);
+  }
+
+ private:
+  void work() {
     const Progressed first = s_.at;
     if (client_) {
       const Rewind start = client_->join(s_.at.step);
@@ -52,8 +53,12 @@ class TrainLoop {
       go_to(start, first);
       if (start.step > first.step) warn_of_local_state();
     }
+    // Better now than after hours of training.
+    if (!o_.text("save_dir").empty() && s_.is_first())
+      make_writable_directory(in_workspace(o_, o_.text("save_dir")));
     Reader& data = s_.train_data();
-    records_ = data.records();
+    batches_ = s_.batches_of_pass();
+    if (client_) tell("training");
     log_info(text("training passes ", s_.at.pass, " to ", passes_ - 1));
     for (bool done = false; !done;) {
       try {
@@ -64,17 +69,16 @@ class TrainLoop {
         go_to(back, first);
       }
     }
-    progress_.clear();
-    if (o_.flag("show_curve")) draw_curve();
-    if (stop_signal())
-      log_warn(text("stopped by a signal in pass ", s_.at.pass, " after ", s_.at.batch, " batches",
-                    saved_.empty() ? "; nothing was saved"
-                                   : text("; go on with --init_model_path=", saved_)));
-    else if (!saved_.empty())
-      log_info("the model is in " + saved_);
   }
 
- private:
+  // The path counts from the workspace where it is not absolute, and it has that in front already.
+  std::string how_to_go_on() const {
+    if (saved_.empty()) return s_.is_first() ? "; nothing was saved" : "";
+    const bool inside = o_.text("workspace") != ".";
+    return "; go on with --init_model_path=" +
+           (inside ? std::filesystem::absolute(saved_).string() : saved_);
+  }
+
   void passes(Reader& data) {
     while (s_.at.pass < passes_ && !stop_signal()) {
       data.seek({s_.at.pass, s_.at.record});
@@ -162,13 +166,11 @@ class TrainLoop {
   }
 
   void tell(const char* state) {
-    const int64_t size = batch_.samples;
     client_->tell({.step = s_.at.step,
                    .pass = s_.at.pass,
                    .passes = passes_,
                    .batch = s_.at.batch,
-                   .batches = static_cast<uint64_t>(
-                       records_ > 0 && size > 0 ? (records_ + size - 1) / size : 0),
+                   .batches = static_cast<uint64_t>(batches_),
                    .samples = s_.at.samples,
                    .rate = rate_.per_second(s_.at.samples),
                    .cost = pass_meter_.cost(),
@@ -195,9 +197,10 @@ class TrainLoop {
   void log_period() {
     const std::string all = pass_meter_.evaluators_text(),
                       current = period_meter_.evaluators_text();
-    log_info(text(" Batch=", s_.at.batch, " samples=", s_.at.samples,
-                  " AvgCost=", number_text(pass_meter_.cost()), " CurrentCost=",
-                  number_text(period_meter_.cost()), " Eval: ", all, " CurrentEval: ", current));
+    log_progress(text(" Batch=", s_.at.batch, " samples=", s_.at.samples,
+                      " AvgCost=", number_text(pass_meter_.cost()),
+                      " CurrentCost=", number_text(period_meter_.cost()), " Eval: ", all,
+                      " CurrentEval: ", current));
     period_meter_.clear();
   }
 
@@ -232,26 +235,26 @@ class TrainLoop {
 
   void save(const std::string& name) {
     if (o_.text("save_dir").empty() || !s_.is_first()) return;
+    uint64_t step = s_.at.step;
     if (client_) {
       tell("saving");
       client_->refresh(s_.at.step);
-      client_->collect();
+      step = client_->collect().value_or(step);
     }
     const std::string before = saved_;
-    saved_ = save_model(s_, name);
+    saved_ = save_model(s_, name, step);
     log_info("saved " + saved_);
     if (o_.flag("save_only_one") && !before.empty() && before != saved_) remove_model(before);
   }
 
   void draw() {
-    const int64_t size = batch_.samples;
     progress_.draw({.pass = static_cast<int64_t>(s_.at.pass),
                     .passes = static_cast<int64_t>(passes_),
                     .batch = static_cast<int64_t>(s_.at.batch),
-                    .batches = records_ > 0 && size > 0 ? (records_ + size - 1) / size : 0,
+                    .batches = batches_,
                     .samples = static_cast<int64_t>(s_.at.samples),
                     .cost = pass_meter_.cost(),
-                    .evaluators = pass_meter_.evaluators_text()});
+                    .evaluators = pass_meter_.evaluators_text(4)});
   }
 
   void draw_curve() {
@@ -272,7 +275,7 @@ class TrainLoop {
   uint64_t metered_pass_ = ~uint64_t{0}, metered_step_ = 0;
   uint64_t kept_step_ = ~uint64_t{0};  // before which the local state was kept
   SampleRate rate_;
-  int64_t records_ = -1;
+  int64_t batches_ = 0;  // of a pass; 0 = not known
   Batch batch_;
   Meter pass_meter_, period_meter_;
   Progress progress_;

@@ -50,7 +50,7 @@ int trainer_main(std::span<const std::string> arguments) {
   JobFile file = read_job(config, options.text("config_args"), options);
   settle_local(options);
   if (answer_print_config(options, std::cout)) return 0;
-  begin_log(options, "paddle_trainer", arguments);
+  begin_log(options, "paddle_trainer", arguments, environment);
   choose_seed(options);
 
   const std::string& job = options.text("job");

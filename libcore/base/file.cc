@@ -100,6 +100,11 @@ void make_directories(const std::string& path) {
   if (!fs::is_directory(path, failure)) throw io_error("make the directory", path, ENOTDIR);
 }
 
+void make_writable_directory(const std::string& path) {
+  make_directories(path);
+  if (::access(path.c_str(), W_OK | X_OK) != 0) throw io_error("write to", path, errno);
+}
+
 void remove_tree(const std::string& parent, const std::string& name) {
   require(!name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos &&
               name.find('\0') == std::string::npos,

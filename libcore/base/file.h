@@ -28,6 +28,8 @@ void write_file_atomically(const std::string& path, std::string_view contents);
 
 // Like mkdir -p.
 void make_directories(const std::string& path);
+// The same for one that files will be written to.
+void make_writable_directory(const std::string& path);
 
 // Removes parent/name and everything below. `name` must be one plain path component, so that no
 // computed path can reach above `parent`; symbolic links are removed, not followed. Nothing there

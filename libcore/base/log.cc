@@ -68,7 +68,7 @@ struct Log {
 
 Log make_log(const LogOptions& options, const std::string& path) {
   Log log;
-  log.terminal = std::make_shared<Terminal>(options.descriptor);
+  log.terminal = std::make_shared<Terminal>(options.descriptor, options.draws);
   const auto sink = std::make_shared<TerminalSink>(log.terminal);
   sink->set_formatter(line_formatter());
   sink->set_level(options.to_stderr ? level_enum::info : level_enum::err);
@@ -128,6 +128,16 @@ void write_line(level_enum level, const std::string& message, Where where) {
   the_log().logger->log(location(where), level, spdlog::string_view_t(message));
 }
 
+// Past the logger, which would write to the terminal too.
+void write_to_file(level_enum level, const std::string& message, Where where) {
+  Log& log = the_log();
+  try {
+    log.file->log({location(where), log.logger->name(), level, message});
+    log.file->flush();
+  } catch (const spdlog::spdlog_ex&) {  // the terminal has what matters
+  }
+}
+
 }  // namespace
 
 void start_log(const LogOptions& options) {
@@ -152,6 +162,12 @@ void start_log(const LogOptions& options) {
 std::string log_file() { return the_log().path; }
 
 void log_info(const std::string& m, Where where) { write_line(level_enum::info, m, where); }
+void log_progress(const std::string& m, Where where) {
+  Log& log = the_log();
+  if (!log.terminal->present()) return log_info(m, where);
+  if (log.file && log.logger->should_log(level_enum::info))
+    write_to_file(level_enum::info, m, where);
+}
 void log_warn(const std::string& m, Where where) { write_line(level_enum::warn, m, where); }
 void log_error(const std::string& m, Where where) { write_line(level_enum::err, m, where); }
 void log_fatal(const std::string& m, Where where) { write_line(level_enum::critical, m, where); }
@@ -166,12 +182,7 @@ void log_last_words(const std::string& message, Where where) {
   Log& log = the_log();
   log.terminal->set_status("");
   log.terminal->put_line(message + "\n");
-  if (!log.file) return;
-  try {
-    log.file->log({location(where), log.logger->name(), level_enum::critical, message});
-    log.file->flush();
-  } catch (const spdlog::spdlog_ex&) {  // the terminal has the sentence
-  }
+  if (log.file) write_to_file(level_enum::critical, message, where);
 }
 
 bool log_on_terminal() { return the_log().terminal->present(); }

@@ -15,6 +15,7 @@ struct LogOptions {
   int min_level = 0;               // 0 information, 1 warnings, 2 errors, 3 fatal errors and more
   int verbosity = 0;               // log_detail() speaks up to this level
   int descriptor = 2;              // what to take for stderr
+  bool draws = true;               // false: no status line, even on a terminal (TERM=dumb)
 };
 
 // Until it is called, everything goes to stderr. With a log_dir it makes the file
@@ -34,6 +35,8 @@ struct Where {
   }
 };
 void log_info(const std::string& message, Where where = Where::current());
+// The same for what a status line tells by itself: on a terminal it goes into the file alone.
+void log_progress(const std::string& message, Where where = Where::current());
 void log_warn(const std::string& message, Where where = Where::current());
 void log_error(const std::string& message, Where where = Where::current());
 // Says that the process is about to end; does not end it.

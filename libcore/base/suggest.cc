@@ -32,7 +32,9 @@ int distance(std::string_view a, std::string_view b) {
 std::string nearest(std::string_view word, std::span<const std::string> known) {
   if (word.size() > 200) return "";
   std::string best;
-  int best_distance = static_cast<int>(std::max<size_t>(1, word.size() / 3)) + 1;
+  // A third of the letters may be wrong; of a word of one letter nothing would be left.
+  int best_distance =
+      word.size() < 2 ? 1 : static_cast<int>(std::max<size_t>(1, word.size() / 3)) + 1;
   for (const std::string& name : known) {
     const int d = distance(word, name);
     if (d < best_distance) {

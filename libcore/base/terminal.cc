@@ -10,7 +10,8 @@ namespace {
 constexpr std::string_view erase_line = "\r\x1b[K";
 }
 
-Terminal::Terminal(int descriptor) : descriptor_(descriptor), present_(::isatty(descriptor) == 1) {}
+Terminal::Terminal(int descriptor, bool draws)
+    : descriptor_(descriptor), present_(draws && ::isatty(descriptor) == 1) {}
 
 int Terminal::columns() const {
   winsize size{};

@@ -10,9 +10,12 @@ namespace paddle {
 
 class Terminal {
  public:
-  explicit Terminal(int descriptor);
+  // `draws`: false for a terminal that knows no escape sequences (TERM=dumb); it is written to like
+  // a file.
+  explicit Terminal(int descriptor, bool draws = true);
 
-  bool present() const { return present_; }  // the descriptor is a terminal, not a file or pipe
+  // The descriptor is a terminal that can draw, not a file or pipe.
+  bool present() const { return present_; }
   int columns() const;
   void set_status(const std::string& line);
   void dot();

@@ -19,7 +19,20 @@ const std::vector<Format>& formats() {
   return all;
 }
 
-void check(const ReaderSpec& spec) {
+const Format& format_of(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Format& format : formats()) {
+    if (format.name == name) return format;
+    names.push_back(format.name);
+  }
+  throw Error(Error::Kind::config, "there is no data format '", name, "'",
+              did_you_mean(name, names), "; known are ", listed(names));
+}
+
+}  // namespace
+
+void check_spec(const ReaderSpec& spec) {
+  format_of(spec.format);
   const auto config = Error::Kind::config;
   require(spec.batch_size > 0, config, "batch_size must be at least 1, found ", spec.batch_size);
   require(spec.trainer_count > 0 && spec.trainer_id < spec.trainer_count, config, "trainer_id ",
@@ -30,17 +43,9 @@ void check(const ReaderSpec& spec) {
           spec.window);
 }
 
-}  // namespace
-
 std::unique_ptr<Reader> open_reader(const ReaderSpec& spec) {
-  check(spec);
-  std::vector<std::string> names;
-  for (const Format& format : formats()) {
-    if (format.name == spec.format) return format.open(spec);
-    names.push_back(format.name);
-  }
-  throw Error(Error::Kind::config, "there is no data format '", spec.format, "'",
-              did_you_mean(spec.format, names), "; known are ", listed(names));
+  check_spec(spec);
+  return format_of(spec.format).open(spec);
 }
 
 void rename_fields(std::vector<FieldSpec>& fields, const ReaderSpec& spec) {

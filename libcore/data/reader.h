@@ -115,6 +115,10 @@ struct ReaderSpec {
   std::vector<FieldSpec> slots;  // multislot: in the order of the line
 };
 
+// Throws Error(config) for what is wrong with a spec whatever the files hold: an unknown format, a
+// batch size of 0. open_reader() checks it too.
+void check_spec(const ReaderSpec& spec);
+
 // Throws Error(config) for a spec that makes no sense, Error(io) for a file that cannot be read,
 // Error(data) with file:line for what is wrong inside one. Files are read whole, unless a
 // window is set: then next() meets the bad lines.

@@ -57,6 +57,14 @@ void Plan::infer_shapes() {
   }
 }
 
+bool Plan::takes_foreign_gradient(const Step& step) const {
+  return std::any_of(step.in.begin(), step.in.end(), [&](int v) {
+    if (v < 0) return false;
+    const PlanVar& var = vars_[static_cast<size_t>(v)];
+    return !var.written && var.name.ends_with("@GRAD");
+  });
+}
+
 void Plan::infer_step(Step& step) {
   if (step.def->infer == nullptr) return;
   Meta none;
@@ -79,6 +87,11 @@ void Plan::infer_step(Step& step) {
   for (Meta& m : results) out.push_back(&m);
   Infer infer(step.op, in, out, &lods_);
   try {
+    // Once will do for gradients that this plan computes: their shapes follow those of the rest.
+    if (step.check_gradients) {
+      check_gradients(infer);
+      step.check_gradients = takes_foreign_gradient(step);
+    }
     step.def->infer(infer);
     for (size_t k = 0; k < step.out.size(); ++k) {
       if (step.out[k] < 0) continue;

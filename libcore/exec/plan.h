@@ -80,6 +80,7 @@ class Plan {
     Kernel kernel;
     std::vector<int> in, out;  // variable of each argument, -1 for @EMPTY@
     std::vector<View*> args;
+    bool check_gradients = true;  // when shapes are inferred next
     uint64_t seed = 0;
     double seconds = 0, least = 0, most = 0;
     int64_t calls = 0;
@@ -96,6 +97,7 @@ class Plan {
   void layout();
   void infer_shapes();
   void infer_step(Step& step);
+  bool takes_foreign_gradient(const Step& step) const;
   void take_scope_shapes();
   void place_temporaries();
   std::vector<int> last_uses() const;

@@ -77,6 +77,10 @@ class Infer {
   std::deque<Lod>* lods_;
 };
 
+// A gradient op is bound by its forward op: fails where a result "S" of it or a gradient "S@GRAD"
+// is given with another shape or type than the inputs lead to. Kernels rely on it.
+void check_gradients(const Infer& infer);
+
 // Where the i-th variable of `slot` stands in a list made slot after slot, or -1.
 int flat_index(const Slots& slots, std::string_view slot, int i);
 

@@ -1,6 +1,7 @@
 #include "graph/op_def.h"
 
 #include <algorithm>
+#include <map>
 
 #include "base/suggest.h"
 #include "graph/program.h"
@@ -123,6 +124,7 @@ void infer_op(const Op& op, const Block& block) {
   const auto split = static_cast<size_t>(in_names.size());
   Infer infer(op, std::span(pointers).first(split), std::span(pointers).subspan(split));
   try {
+    check_gradients(infer);
     def.infer(infer);
   } catch (Error& e) {
     throw e.within("adding ", op_with_origin(op));
@@ -136,6 +138,73 @@ void infer_op(const Op& op, const Block& block) {
     v.lod_level = m.lod_level;
     v.shape = m.shape;
     if (m.kind == VarKind::selected_rows && v.shape.rank() > 0) v.shape[0] = m.height;
+  }
+}
+
+namespace {
+
+// The op whose gradient an op type computes, or null.
+const OpDef* forward_of(const std::string& type) {
+  static const std::map<std::string, const OpDef*, std::less<>> all = [] {
+    std::map<std::string, const OpDef*, std::less<>> by_gradient;
+    for (const std::string& t : op_types()) {
+      const OpDef& def = op_def(t);
+      if (!def.grad.type.empty()) by_gradient.emplace(def.grad.type, &def);
+    }
+    return by_gradient;
+  }();
+  const auto it = all.find(type);
+  return it == all.end() ? nullptr : it->second;
+}
+
+// Fails where a variable of `slot` is not as its forward op says.
+void check_like(const Infer& i, const std::string& slot, int k, const Meta& expected) {
+  if (i.op().in[slot][static_cast<size_t>(k)] == empty_name) return;
+  const Meta& found = i.in(slot, k);
+  if (found.kind != VarKind::lod_tensor) return;
+  i.check(expected.shape.compatible(found.shape) && expected.dtype == found.dtype, "expected ",
+          name_of(expected.dtype), " ", expected.shape, " by the forward op, found ",
+          name_of(found.dtype), " in ", i.tell(slot, k));
+}
+
+}  // namespace
+
+void check_gradients(const Infer& i) {
+  const OpDef* forward = forward_of(i.op().type);
+  if (forward == nullptr) return;
+  // What the forward op would give, where all its inputs are here.
+  Op op{.type = forward->type, .attrs = forward->attrs};
+  for (const auto& [name, value] : i.op().attrs)
+    if (op.attrs.has(name)) op.attrs.set(name, value);
+  std::vector<Meta> metas;
+  bool whole = true;
+  for (const SlotDef& slot : forward->in) {
+    if (!i.has(slot.name)) {
+      whole = whole && (slot.flags & SlotDef::optional) != 0;
+      continue;
+    }
+    op.in.set(slot.name, i.op().in[slot.name]);
+    for (int k = 0; k < i.count(slot.name); ++k) metas.push_back(i.in(slot.name, k));
+  }
+  const size_t split = metas.size();
+  for (const SlotDef& slot : forward->out) {
+    const std::string gradient = slot.name + "@GRAD";
+    const int count = i.has(gradient) ? i.count(gradient) : 0;
+    for (int k = 0; k < count && i.has(slot.name); ++k)
+      check_like(i, gradient, k, i.in(slot.name, k));
+    op.out.set(slot.name, Names(static_cast<size_t>(std::max(count, 1)), slot.name));
+    metas.resize(metas.size() + static_cast<size_t>(std::max(count, 1)));
+  }
+  if (!whole) return;
+  std::vector<Meta*> pointers;
+  for (Meta& m : metas) pointers.push_back(&m);
+  Infer would(op, std::span(pointers).first(split), std::span(pointers).subspan(split));
+  forward->infer(would);
+  for (const SlotDef& slot : forward->out) {
+    const std::string gradient = slot.name + "@GRAD";
+    for (int k = 0; i.has(gradient) && k < i.count(gradient); ++k)
+      check_like(i, gradient, k, would.out_meta(slot.name, k));
+    if (i.has(slot.name)) check_like(i, slot.name, 0, would.out_meta(slot.name));
   }
 }
 

@@ -126,7 +126,8 @@ void save_checkpoint(const std::string& directory, const VarList& vars, const Va
 
 std::optional<TrainState> load_checkpoint(const std::string& directory, const VarList& vars,
                                           const ValueSink& sink) {
-  require(is_directory(directory), Error::Kind::io, "there is no checkpoint '", directory, "'");
+  require(is_directory(directory), Error::Kind::io, "there is no checkpoint '", directory,
+          "'; name a directory that a training has saved, such as output/pass-00000");
   std::optional<TrainState> state;
   const std::string path = directory + "/" + state_name;
   const bool has_state = is_file(path);

@@ -22,7 +22,7 @@ std::string rate_text(double rate) {
   char buffer[48];
   const char* unit = rate >= 1e6 ? "M" : rate >= 1e4 ? "k" : "";
   const double shown = rate >= 1e6 ? rate / 1e6 : rate >= 1e4 ? rate / 1e3 : rate;
-  std::snprintf(buffer, sizeof buffer, "%.*f%s samples/s", shown < 100 ? 1 : 0, shown, unit);
+  std::snprintf(buffer, sizeof buffer, "%.*f%s", shown < 100 ? 1 : 0, shown, unit);
   return buffer;
 }
 
@@ -52,12 +52,12 @@ std::string progress_line(const ProgressNow& now, double samples_per_second, dou
   char cost[48];
   std::snprintf(cost, sizeof cost, "cost %.5g", now.cost);
   // By importance: what does not fit is left out whole, so that no number is cut into another one.
-  const std::pair<int, std::string> parts[] = {
+  std::pair<int, std::string> parts[] = {
       {0, count_text("pass", std::min(now.pass + 1, std::max<int64_t>(now.passes, 1)), now.passes)},
       {3, count_text("batch", now.batch, now.batches)},
       {1, cost},
       {4, now.evaluators},
-      {5, samples_per_second < 0 ? "" : rate_text(samples_per_second)},
+      {5, samples_per_second < 0 ? "" : rate_text(samples_per_second) + " samples/s"},
       {2, seconds_left < 0 ? "" : duration_text(seconds_left) + " left"},
   };
   const auto joined = [&](int least_important) {
@@ -68,6 +68,8 @@ std::string progress_line(const ProgressNow& now, double samples_per_second, dou
   };
   // The last column stays free: many terminals wrap when it is written.
   const size_t room = columns > 1 ? static_cast<size_t>(columns - 1) : 0;
+  if (joined(5).size() > room && samples_per_second >= 0)
+    parts[4].second = rate_text(samples_per_second) + "/s";  // most lines then fit into 80 columns
   for (int least = 5; least >= 0; --least)
     if (std::string line = joined(least); line.size() <= room) return line;
   return joined(0).substr(0, room);

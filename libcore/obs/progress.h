@@ -16,8 +16,9 @@ struct ProgressNow {
   std::string evaluators;  // "error=0.02"
 };
 
-// "pass 3/100  batch 120/938  cost 0.1234  error=0.02  12.3k samples/s  1:02 left", cut to
-// `columns`. Negative rates and times are not known and left out.
+// "pass 3/100  batch 120/938  cost 0.1234  error=0.02  12.3k samples/s  1:02 left" in less than
+// `columns`: the rate gets shorter (12.3k/s), then the least important parts are left out. Negative
+// rates and times are not known and left out.
 std::string progress_line(const ProgressNow& now, double samples_per_second, double seconds_left,
                           int columns);
 

@@ -31,6 +31,7 @@ Shape conv_shape(const Infer& i) {
   const Shape &x = i.shape("Input"), &w = i.shape("Filter");
   i.check(x.rank() == 4 && w.rank() == 4, "needs Input [N, C, H, W] and Filter [O, C/groups, h, w]",
           ", found ", i.tell("Input"), " and ", i.tell("Filter"));
+  i.check(w[0] > 0 && w[1] > 0 && w[2] > 0 && w[3] > 0, i.tell("Filter"), " has no elements");
   i.check(x[1] < 0 || x[1] == w[1] * a.groups, "the channels of ", i.tell("Input"),
           " must be those of ", i.tell("Filter"), " times groups (", a.groups, ")");
   i.check(w[0] % a.groups == 0, "the output channels of ", i.tell("Filter"),

@@ -122,7 +122,15 @@ Kernel bind_cross_entropy_grad(const Bind& b) {
 }
 
 void infer_cross_entropy_grad2(Infer& i) {
-  const Shape& kept = i.shape("XShape");
+  const Shape &kept = i.shape("XShape"), &dy = i.shape("Y@GRAD");
+  i.check(kept.rank() >= 2, i.tell("XShape"), " must be the shape of X and a 0");
+  Shape loss = kept.slice(0, kept.rank() - 1);
+  loss[loss.rank() - 1] = 1;
+  i.check(i.dtype("Label") == DType::i64, "Label must be int64, found ", name_of(i.dtype("Label")));
+  i.check(loss.compatible(dy) && (loss.numel() < 0 || i.shape("Label").numel() < 0 ||
+                                  loss.numel() == i.shape("Label").numel()),
+          "the gradient ", i.tell("Y@GRAD"), " and ", i.tell("Label"), " must have the rows of ",
+          i.tell("XShape"));
   i.out("X@GRAD", kept.slice(0, kept.rank() - 1), i.dtype("Y@GRAD"));
   i.share_lod("XShape", "X@GRAD");
 }

@@ -100,7 +100,20 @@ Sizes sizes(const View& x, const View& w, int columns) {
 
 constexpr int64_t row_grain(int64_t n) { return 1 + map_grain / (n + 1); }
 
-void infer_fc(Infer& i) {
+// The plan makes these ops of ones that were checked; a program may name them too.
+void check_fc(const Infer& i) {
+  const auto columns = i.attr<int32_t>("x_num_col_dims");
+  const Shape &x = i.shape("X"), &w = i.shape("W");
+  i.check(w.rank() == 2 && columns >= 1 && columns < x.rank(), "needs a matrix W and columns of X",
+          ", found ", i.tell("W"), " and ", i.tell("X"), " with x_num_col_dims ", columns);
+  i.check(i.shape("Bias").numel() == w[1] || w[1] < 0, i.tell("Bias"), " must have an element for ",
+          "each column of ", i.tell("W"));
+  i.check(i.dtype("X") == i.dtype("W") && i.dtype("X") == i.dtype("Bias"),
+          "X, W and Bias must be of one type");
+}
+
+Shape fc_shape(const Infer& i) {
+  check_fc(i);
   const auto columns = i.attr<int32_t>("x_num_col_dims");
   const Shape& x = i.shape("X");
   Shape out = x.slice(0, columns);
@@ -108,7 +121,11 @@ void infer_fc(Infer& i) {
   i.check(inner < 0 || inner == i.shape("W")[0], "the columns of ", i.tell("X"),
           " must be the rows of ", i.tell("W"));
   out.append(i.shape("W")[1]);
-  i.out("Out", out, i.dtype("X"));
+  return out;
+}
+
+void infer_fc(Infer& i) {
+  i.out("Out", fc_shape(i), i.dtype("X"));
   i.share_lod("X", "Out");
 }
 
@@ -130,6 +147,10 @@ Kernel bind_fc(const Bind& b) {
 }
 
 void infer_fc_grad(Infer& i) {
+  const Shape shape = fc_shape(i);
+  for (const char* slot : {"Out", "Out@GRAD"})
+    i.check(!i.has(slot) || (shape.compatible(i.shape(slot)) && i.dtype(slot) == i.dtype("X")),
+            i.tell(slot), " must be ", name_of(i.dtype("X")), " ", shape);
   const auto like = [&](std::string_view out, std::string_view in) {
     if (i.has_out(out)) i.out(out, i.shape(in), i.dtype(in));
   };
@@ -187,7 +208,18 @@ Kernel bind_fc_grad(const Bind& b) {
 
 // One row per sequence: the sum, mean or sum / sqrt(length) of its ids' rows, without the rows in
 // between.
+void check_embedding_pool(const Infer& i) {
+  const Meta& ids = i.in("Ids");
+  i.check(i.shape("W").rank() == 2, "W must be a matrix [rows, width], found ", i.tell("W"));
+  i.check(ids.dtype == DType::i64, "Ids must be int64, found ", name_of(ids.dtype), " in ",
+          i.tell("Ids"));
+  i.check(ids.lod != nullptr || ids.lod_level > 0, i.tell("Ids"), " must be a sequence");
+  i.check(ids.lod == nullptr || static_cast<int64_t>(ids.lod->back().back()) == ids.shape.numel(),
+          "the sequences of ", i.tell("Ids"), " must cover all of it");
+}
+
 void infer_embedding_pool(Infer& i) {
+  check_embedding_pool(i);
   const Meta& ids = i.in("Ids");
   const int64_t sequences = ids.lod ? static_cast<int64_t>(ids.lod->back().size()) - 1 : -1;
   i.out("Out", {sequences, i.shape("W")[1]}, i.dtype("W"));
@@ -240,7 +272,14 @@ Kernel bind_embedding_pool(const Bind& b) {
 }
 
 void infer_embedding_pool_grad(Infer& i) {
-  const int64_t count = i.shape("Ids").numel();
+  check_embedding_pool(i);
+  const int64_t count = i.shape("Ids").numel(), found = i.shape("Out@GRAD").numel();
+  const Lod* lod = i.in("Ids").lod;
+  i.check(i.dtype("Out@GRAD") == i.dtype("W") &&
+              (lod == nullptr || found < 0 ||
+               found == static_cast<int64_t>(lod->back().size() - 1) * i.shape("W")[1]),
+          "the gradient ", i.tell("Out@GRAD"), " must have a row of ", i.tell("W"),
+          " for each sequence of ", i.tell("Ids"));
   i.out_rows("W@GRAD", {count, i.shape("W")[1]}, i.dtype("W"), i.shape("W")[0]);
 }
 

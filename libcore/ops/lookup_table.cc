@@ -102,14 +102,18 @@ Kernel dense_grad(Arg ids, Arg dout, Arg dtable, int64_t padding) {
     const View& grad = r[dtable];
     const int64_t count = r[ids].numel(), width = grad.shape[1];
     const T* from = r[dout].as<const T>();
+    // The forward op has looked at them, but a program may have the gradient alone.
+    const int64_t* id = r[ids].as<const int64_t>();
+    const int64_t bad = first_bad_id(id, count, grad.shape[0], padding);
+    require(bad < 0, Error::Kind::data, "id ", bad < 0 ? 0 : id[bad], " at place ", bad, " of '",
+            "Ids", "' is outside of a table of ", grad.shape[0], " rows");
     if (from == grad.data) {  // the plan may let them share memory where the sizes agree
       T* copy = r.scratch.get<T>(count * width);
       std::copy_n(from, count * width, copy);
       from = copy;
     }
     std::memset(grad.data, 0, static_cast<size_t>(grad.numel()) * sizeof(T));
-    scatter_add_rows(r.pool, r[ids].as<const int64_t>(), count, width, T(1), from, grad.as<T>(),
-                     padding);
+    scatter_add_rows(r.pool, id, count, width, T(1), from, grad.as<T>(), padding);
   };
 }
 

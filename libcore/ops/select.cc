@@ -220,7 +220,11 @@ Kernel bind_top_k_grad(const Bind& b) {
       const T* from = r[dy].as<const T>();
       T* to = r[dx].as<T>();
       std::fill_n(to, r[dx].numel(), T(0));
-      for (int64_t i = 0; i < a.outer * k; ++i) to[i / k * a.n + ids[i]] = from[i];
+      for (int64_t i = 0; i < a.outer * k; ++i) {
+        require(ids[i] >= 0 && ids[i] < a.n, Error::Kind::data, "place ", ids[i], " of '",
+                "Indices", "' is outside of rows of ", a.n, " elements");
+        to[i / k * a.n + ids[i]] = from[i];
+      }
     };
   });
 }

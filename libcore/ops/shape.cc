@@ -95,11 +95,38 @@ void infer_flatten(Infer& i) {
   out_as(i, {x.product(0, axis), x.product(axis, x.rank())});
 }
 
+// Axes that name every dimension of `x` once.
+void check_axis(const Infer& i, const Ints& axis, const Shape& x, std::string_view slot) {
+  Ints sorted = axis;
+  std::sort(sorted.begin(), sorted.end());
+  bool each = static_cast<int>(axis.size()) == x.rank();
+  for (size_t k = 0; k < sorted.size(); ++k) each &= sorted[k] == static_cast<int32_t>(k);
+  i.check(each, "axis ", attr_text(axis), " must name every dimension of ", i.tell(slot), " once");
+}
+
+Shape permuted(const Shape& x, const Ints& axis) {
+  Shape out;
+  for (const int32_t a : axis) out.append(x[a]);
+  return out;
+}
+
 void infer_from_x_shape(Infer& i) {
   const Shape& kept = i.shape("XShape");
   i.check(kept.rank() >= 1, i.tell("XShape"), " must start with 0");
+  const int64_t was = kept.product(1, kept.rank()), found = i.shape("Out@GRAD").numel();
+  i.check(was < 0 || found < 0 || was == found, "the gradient ", i.tell("Out@GRAD"), " and ",
+          i.tell("XShape"), " must have as many elements");
   i.out("X@GRAD", kept.slice(1, kept.rank()), i.dtype("Out@GRAD"));
   i.share_lod("XShape", "X@GRAD");
+}
+
+void infer_transpose_grad(Infer& i) {
+  infer_from_x_shape(i);
+  const Shape x = i.shape("XShape").slice(1, i.shape("XShape").rank());
+  const auto axis = i.attr<Ints>("axis");
+  check_axis(i, axis, x, "XShape");
+  i.check(permuted(x, axis).compatible(i.shape("Out@GRAD")), "the gradient ", i.tell("Out@GRAD"),
+          " must have the shape ", permuted(x, axis));
 }
 
 // Nothing is to be done where the plan let both share their memory.
@@ -118,14 +145,8 @@ Kernel bind_copy_grad(const Bind& b) { return copy(b.in("Out@GRAD"), b.out("X@GR
 void infer_transpose(Infer& i) {
   const Shape& x = i.shape("X");
   const auto axis = i.attr<Ints>("axis");
-  Ints sorted = axis;
-  std::sort(sorted.begin(), sorted.end());
-  bool each = static_cast<int>(axis.size()) == x.rank();
-  for (size_t k = 0; k < sorted.size(); ++k) each &= sorted[k] == static_cast<int32_t>(k);
-  i.check(each, "axis ", attr_text(axis), " must name every dimension of ", i.tell("X"), " once");
-  Shape out;
-  for (const int32_t a : axis) out.append(x[a]);
-  out_as(i, out, false);
+  check_axis(i, axis, x, "X");
+  out_as(i, permuted(x, axis), false);
 }
 
 // The elements of X in the order of Out; `to_out` says which of the two is written.
@@ -288,7 +309,7 @@ std::vector<OpDef> shape_ops() {
                   .in = {{"XShape"}, {"Out@GRAD"}},
                   .out = {{"X@GRAD", SlotDef::optional}},
                   .attrs = {{"axis", Ints{}}},
-                  .infer = infer_from_x_shape,
+                  .infer = infer_transpose_grad,
                   .bind = bind_transpose_grad,
                   .shape_only = {"XShape"}});
   defs.push_back({.type = "cast",

@@ -13,6 +13,11 @@ void infer_softmax(Infer& i) {
   infer_same(i);
 }
 
+void infer_softmax_grad(Infer& i) {
+  resolve_axis(i, i.attr<int32_t>("axis"), i.shape("Out").rank());
+  infer_grad_same(i);
+}
+
 // The row forms: each works on whole rows, and its output may be any of its inputs.
 struct Softmax {
   template <class T>
@@ -150,7 +155,7 @@ void add(std::vector<OpDef>& defs, const std::string& type) {
                   .in = {{"Out"}, {"Out@GRAD"}},
                   .out = {{"X@GRAD", SlotDef::optional}},
                   .attrs = attrs,
-                  .infer = infer_grad_same,
+                  .infer = infer_softmax_grad,
                   .bind = bind_backward<G>,
                   .inplace = {{"Out@GRAD", "X@GRAD"}}});
 }

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 
 #include "base/error.h"
 #include "base/suggest.h"
@@ -39,11 +40,17 @@ std::string shown(const std::string& value) {
   return out;
 }
 
+// 2147483647, not 2.14748e+09.
+std::string limit_text(double limit) {
+  const auto whole = static_cast<int64_t>(limit);
+  return static_cast<double>(whole) == limit ? text(whole) : text(limit);
+}
+
 }  // namespace
 
 OptionCheck at_least(double low) {
   return [low](const std::string& value) {
-    return std::stod(value) >= low ? "" : text("must be at least ", low);
+    return std::stod(value) >= low ? "" : text("must be at least ", limit_text(low));
   };
 }
 
@@ -56,17 +63,22 @@ OptionCheck above(double low) {
 OptionCheck between(double low, double high) {
   return [low, high](const std::string& value) {
     const double number = std::stod(value);
-    return number >= low && number <= high ? "" : text("must be from ", low, " to ", high);
+    return number >= low && number <= high
+               ? ""
+               : text("must be from ", limit_text(low), " to ", limit_text(high));
   };
 }
 
 OptionCheck one_of(std::vector<std::string> words) {
   return [words = std::move(words)](const std::string& value) -> std::string {
     if (std::find(words.begin(), words.end(), value) != words.end()) return "";
+    std::vector<std::string> said;  // "" is what nobody has to type
+    std::copy_if(words.begin(), words.end(), std::back_inserter(said),
+                 [](const std::string& w) { return !w.empty(); });
     std::string list;
-    for (size_t i = 0; i < words.size(); ++i)
-      list += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
-    return "must be " + list + did_you_mean(value, words);
+    for (size_t i = 0; i < said.size(); ++i)
+      list += (i == 0 ? "" : i + 1 == said.size() ? " or " : ", ") + said[i];
+    return "must be " + list + did_you_mean(value, said);
   };
 }
 

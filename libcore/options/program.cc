@@ -24,8 +24,9 @@ bool answer_print_config(const Options& options, std::ostream& out) {
 }
 
 void begin_log(const Options& options, const std::string& program,
-               std::span<const std::string> arguments) {
+               std::span<const std::string> arguments, const Environment& environment) {
   LogOptions log = log_options(options, program);
+  log.draws = variable(environment, "TERM") != "dumb";
   std::string without_file;
   try {
     start_log(log);

@@ -100,8 +100,9 @@ OptionTable report_rows() {
       {"test_pass", integer, "-1", "First pass that job=test tests; -1 is that of init_model_path",
        group, between(-1, most)},
       {"show_parameter_stats_period", integer, "0",
-       "Log size and gradient of every parameter after every so many batches; 0 never", group,
-       between(0, most)},
+       "Log mean and largest absolute value of every parameter after every so many batches; 0 "
+       "never",
+       group, between(0, most)},
   };
 }
 

@@ -155,6 +155,21 @@ TEST_CASE("log files", "[base]") {
     CHECK(std::regex_search(read_file(link, 9999),
                             std::regex("\nF\\d{4} .*\\] paddle train: it is over\n")));
   }
+  SECTION("take what a status line tells alone where one is drawn") {
+    PseudoTerminal terminal;
+    LogOptions drawn = options;
+    drawn.descriptor = terminal.device();
+    start_log(drawn);
+    log_progress("Batch=100");
+    CHECK(terminal.read().empty());
+    CHECK_THAT(read_file(link, 9999), Contains("log_test.cc:") && Contains("] Batch=100\n"));
+    drawn.draws = false;  // and elsewhere go on beside it
+    start_log(drawn);
+    CHECK_FALSE(log_on_terminal());
+    log_progress("Batch=200");
+    CHECK_THAT(terminal.read(), Contains("] Batch=200\r\n"));
+    CHECK_THAT(read_file(link, 9999), Contains("] Batch=200\n"));
+  }
   SECTION("where they cannot be made the error says why") {
     write_file_atomically(directory.path() + "/a", "file");
     CHECK_THROWS_WITH(start_log(options), Contains("cannot make the directory '" + log_dir + "'"));

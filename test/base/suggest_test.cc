@@ -15,6 +15,8 @@ TEST_CASE("suggest", "[base]") {
   SECTION("says nothing where nothing is near") {
     CHECK(nearest("momentum", known).empty());
     CHECK(did_you_mean("x", known).empty());
+    CHECK(nearest("x", std::vector<std::string>{"v", "y"}).empty());
+    CHECK(nearest("X", std::vector<std::string>{"v", "x"}) == "x");
     CHECK(nearest(std::string(5000, 'x'), known).empty());
   }
   SECTION("lists words as a sentence does") {

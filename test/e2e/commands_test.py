@@ -1,6 +1,11 @@
 """The commands of the front program: what they print, and where."""
+import contextlib
+import fcntl
 import os
 import re
+import struct
+import subprocess
+import termios
 import unittest
 
 from support import CONFIGS, PADDLE, SOURCE, TRAINER, EndToEnd, main
@@ -83,6 +88,41 @@ class Commands(EndToEnd):
             log = f.read()
         self.assertIn("commandline: paddle_trainer", log)
         self.assertIn(" Pass=0 ", log)
+
+    def on_terminal(self, columns, term, *arguments):
+        """What a command writes to a terminal."""
+        terminal, device = os.openpty()
+        fcntl.ioctl(device, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        program = subprocess.Popen([PADDLE, *arguments], cwd=self.dir, env={"HOME": self.dir, "TERM": term}, stdout=device, stderr=device)
+        os.close(device)
+        out = b""
+        with contextlib.suppress(OSError):  # the program has closed its end
+            while part := os.read(terminal, 65536):
+                out += part
+        os.close(terminal)
+        self.assertEqual(program.wait(), 0, out)
+        return out.decode()
+
+    def test_progress_line(self):
+        # Ten rows in batches of 3: the last batch is a short one, and a pass has four all the same.
+        rows = self.write("rows.csv", "".join(f"{i}, {2 * i}\n" for i in range(10)))
+        job = self.write("job.json", """{"inputs": [{"name": "x"}, {"name": "y"}],
+          "layers": [{"type": "fc", "name": "p", "input": "x", "size": 1}, {"type": "square_error_cost", "name": "c", "input": "p",
+                     "label": "y"}],
+          "cost": "c", "optimizer": {"type": "sgd", "learning_rate": 1e-7},
+          "data": {"format": "csv", "files": "%s", "batch_size": 3}}""" % rows)
+        flags = ("train", f"--config={job}", "--num_passes=4000", "--log_period=2")
+        drawn = self.on_terminal(80, "xterm", *flags)
+        self.assertEqual(set(re.findall(r"pass \d+/4000  batch \d+/(\d+)", drawn)), {"4"})
+        self.assertRegex(drawn, r"cost \S+  [0-9.]+[kM]? samples/s  ")
+        self.assertNotIn(" Batch=2 ", drawn)
+        with open(self.path("log", "paddle_trainer.INFO")) as f:
+            self.assertIn(" Batch=2 ", f.read())
+        for line in re.findall(r"\x1b\[K(pass [^\r\n]*)", self.on_terminal(40, "xterm", *flags)):
+            self.assertLess(len(line), 40)
+        plain = self.on_terminal(80, "dumb", *flags, "--num_passes=2")
+        self.assertNotIn("\x1b", plain)
+        self.assertIn(" Batch=2 ", plain)
 
     def test_jobs_time_test_checkgrad(self):
         self.assertRegex(self.train("fit_a_line.json", "--job=time", "--time_batches=50").stdout, r"50 batches in .* samples/s")

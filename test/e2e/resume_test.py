@@ -53,6 +53,16 @@ class Resume(EndToEnd):
             self.train(job, "--num_passes=2", f"--save_dir={out}/parts", f"--init_model_path={out}/whole/pass-00001-001")
             self.same(self.path(out, "whole", "pass-00001"), self.path(out, "parts", "pass-00001"))
 
+    def test_with_another_learning_rate(self):
+        text = JOB.replace("OPTIMIZER", "sgd").replace("PREFETCH", "4").replace("0.01,", '"${rate:0.01}",')
+        job = self.write("job.json", re.sub(r',\s*"schedule": \{[^}]*\}', "", text))
+        self.train(job, "--num_passes=1", "--save_dir=first")
+        weights = []
+        for rate in ("0.01", "0.02"):
+            self.train(job, "--num_passes=2", f"--save_dir={rate}", "--init_model_path=first/pass-00000", f"--config_args=rate={rate}")
+            weights.append(self.files(self.path(rate, "pass-00001"))["h.w_0"])
+        self.assertNotEqual(*weights)
+
     def test_same_seed_same_bits_other_seed_other_bits(self):
         job = self.job("sgd")
         for out, seed in (("a", 5), ("b", 5), ("c", 6)):

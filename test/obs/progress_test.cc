@@ -22,7 +22,9 @@ ProgressNow at(int64_t pass, int64_t batch, int64_t samples) {
 
 // Sends the log to `descriptor` for the life of a test.
 struct LogTo {
-  explicit LogTo(int descriptor) { start_log({.descriptor = descriptor}); }
+  explicit LogTo(int descriptor, bool draws = true) {
+    start_log({.descriptor = descriptor, .draws = draws});
+  }
   ~LogTo() { start_log({}); }
 };
 
@@ -41,6 +43,8 @@ TEST_CASE("progress line", "[obs]") {
     for (int columns = 0; columns < 100; ++columns)
       CHECK(progress_line(at(2, 40, 0), 500, 62, columns).size() <=
             static_cast<size_t>(std::max(columns - 1, 0)));
+    CHECK(progress_line({11, 100, 921, 938, 0, 0.13009, "accuracy=0.9603"}, 61234, 62, 80) ==
+          "pass 12/100  batch 921/938  cost 0.13009  accuracy=0.9603  61.2k/s  1:02 left");
     CHECK(progress_line(at(2, 40, 0), 500, 62, 40) == "pass 3/10  cost 0.25  1:02 left");
     CHECK(progress_line(at(2, 40, 0), 500, 62, 5) == "pass");
   }
@@ -103,14 +107,21 @@ TEST_CASE("progress", "[obs]") {
     const std::string line = "pass 1/10  batch 1/100  cost 0.25  error=0.02";
     CHECK_THAT(terminal.read(), Catch::Matches("\\r\\x1b\\[KI[^\\r]*\\] Batch=1\\r\\n" + line));
   }
-  SECTION("nothing goes into a pipe") {
-    Pipe pipe;
-    const LogTo log(pipe.device());
+  const auto draws_nothing = [&](auto& end, bool can_draw) {
+    const LogTo log(end.device(), can_draw);
     Progress progress(clock);
     CHECK_FALSE(progress.active());
     CHECK_FALSE(progress.due());
     progress.draw(at(0, 1, 1));
     progress.clear();
-    CHECK(pipe.read().empty());
+    CHECK(end.read().empty());
+  };
+  SECTION("nothing goes into a pipe") {
+    Pipe pipe;
+    draws_nothing(pipe, true);
+  }
+  SECTION("nothing goes to a terminal that cannot draw") {
+    PseudoTerminal terminal;
+    draws_nothing(terminal, false);
   }
 }

@@ -5,8 +5,10 @@
 #include "base/error.h"
 #include "job_generated.h"
 #include "options/tables.h"
+#include "trainer/support.h"
 
 using namespace paddle;
+using namespace paddle::test;
 using Catch::Matchers::Contains;
 
 namespace {
@@ -65,6 +67,30 @@ TEST_CASE("job file", "[trainer]") {
       CHECK_THAT(all, Contains("'batch_size' must be a whole number, found the number 2.5"));
       CHECK_THAT(all, Contains("'shuffle' must be true or false, found the text 'yes'"));
     }
+  }
+  SECTION(
+      "tells what is wrong with layers, cost and data beside wrong keys, but not what follows from "
+      "them") {
+    const std::string bad = R"({
+  "inputs": [{"name": "x", "shape": 3}, {"name": "y", "dtyp": "int64"}],
+  "layers": [{"type": "fc", "name": "p", "input": "x", "sise": 2},
+             {"type": "fcc", "name": "q", "input": "x", "size": 2},
+             {"type": "fc", "name": "r", "input": "p", "size": 2},
+             {"type": "fc", "name": "s", "input": "nothing", "size": 2},
+             {"type": "cross_entropy", "name": "c", "input": "p", "label": "y"}],
+  "cost": "c", "evaluators": [{"type": "acuracy", "input": "p", "label": "y"}],
+  "optimizer": {"type": "sgd", "learning_rat": 1},
+  "data": {"format": "csvv"}
+})";
+    const std::string all = error_of([&] { parse_job("job.json", bad, "", options); });
+    CHECK_THAT(all, Contains("7 mistakes"));
+    CHECK_THAT(all, Contains("job.json:2: 'inputs' has no key 'dtyp' (did you mean 'dtype'?)"));
+    CHECK_THAT(all, Contains("job.json:3: 'layers' has no key 'sise'"));
+    CHECK_THAT(all, Contains("job.json:4: ") && Contains("there is no layer 'fcc'"));
+    CHECK_THAT(all, Contains("job.json:6: there is no layer or input 'nothing'"));
+    CHECK_THAT(all, Contains("job.json:8: there is no evaluator 'acuracy'"));
+    CHECK_THAT(all, Contains("job.json:9: 'optimizer' has no key 'learning_rat'"));
+    CHECK_THAT(all, Contains("job.json:10: there is no data format 'csvv' (did you mean 'csv'?)"));
   }
   SECTION("takes null for a key that is left out, and short forms of objects") {
     const std::string source = R"({"inputs": {"name": "x", "shape": null}, "evaluators": null,
