@@ -226,9 +226,14 @@ void bind_dataset(py::module_& m) {
       .def("next", [](PySlotStream& s) {
         Batch batch;
         bool more = false;
-        {
+        if (s.next) {
           const py::gil_scoped_release others;
-          more = s.next(batch);
+          try {
+            more = s.next(batch);
+          } catch (...) {
+            s.next = {};  // ends its command now: who holds the exception may hold the stream, too
+            throw;
+          }
         }
         return tensors_of(batch, more);
       });

@@ -2,6 +2,7 @@
 import os
 import random
 import re
+import signal
 
 import numpy as np
 
@@ -50,6 +51,27 @@ class Cluster(Job):
         for mode in ("1", "0"):
             with self.subTest(sync=mode):
                 self.job(script, mode)
+
+    def test_ctrl_c_ends_the_commands_of_a_pass(self):
+        script = self.write("job.py", SCRIPT.replace("cat -", "echo $$ >> pids; echo 3 1 2 3 1 4; sleep 1000"))
+        for i in range(8):
+            self.write(f"part-{i}", "")
+        endpoint = f"127.0.0.1:{self.port()}"
+        server = self.start("server", script, "PSERVER", endpoint, "0", SYNC_MODE="0")
+        pids = os.path.join(self.dir, "pids")
+        self.write("pids", "")
+        trainer = self.start("trainer", script, "TRAINER", endpoint, "0", SYNC_MODE="0")
+        trainer.until(lambda: len(self.words(pids)) == 2, "the commands")
+        trainer.popen.send_signal(signal.SIGINT)
+        trainer.wait(-signal.SIGINT)
+        for pid in self.words(pids):
+            self.assertFalse(os.path.exists(f"/proc/{pid}"), trainer.log())
+        self.stop(server)
+
+    @staticmethod
+    def words(path):
+        with open(path) as f:
+            return f.read().split()
 
     def job(self, script, mode):
         endpoint = f"127.0.0.1:{self.port()}"

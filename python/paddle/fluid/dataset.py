@@ -21,30 +21,41 @@ __all__ = ["DatasetBase", "DatasetFactory", "InMemoryDataset", "QueueDataset"]
 
 
 class Task:
-    """A function that runs in a thread; wait() ends with what it raised. Ctrl-C in wait() calls `stop` first."""
+    """A function that runs in a thread; wait() ends with what it raised. Ctrl-C while this thread starts it or waits
+    for it calls `stop` first."""
 
     def __init__(self, function: Callable[[], None], stop: Callable[[], None]):
-        self._stop, self._done, self.error = stop, threading.Event(), None
+        self._function, self._stop = function, stop
+        self._done, self._error = threading.Event(), None
 
-        def run():
-            try:
-                function()
-            except BaseException as error:
-                self.error = error
-            finally:
-                self._done.set()
+    def _run(self) -> None:
+        try:
+            self._function()
+        except BaseException as error:
+            self._error = error
+        finally:
+            self._done.set()
 
-        threading.Thread(target=run, daemon=True).start()
+    def start(self) -> "Task":
+        self._or_stop(threading.Thread(target=self._run, daemon=True).start)
+        return self
 
     def wait(self) -> None:
+        self._or_stop(self._done.wait)
+        if self._error:
+            raise self._error
+
+    def _or_stop(self, call: Callable[[], Any]) -> None:
         try:
-            self._done.wait()
+            call()
         except BaseException:
             self._stop()
-            self._done.wait(1)  # readers end their commands; a step that waits for pservers may take longer
+            self.join(1)  # readers end their commands; a step that waits for pservers may take longer
             raise
-        if self.error:
-            raise self.error
+
+    def join(self, seconds: float) -> None:
+        """Waits for its end, whatever that is, but not for ever."""
+        self._done.wait(max(0.0, seconds))
 
 
 class DatasetFactory:
@@ -174,7 +185,7 @@ class InMemoryDataset(DatasetBase):
             memory.load(files, threads)
             self._memory = memory
 
-        self._loading = Task(load, memory.stop)
+        self._loading = Task(load, memory.stop).start()
 
     def wait_preload_done(self) -> None:
         """Waits for `preload_into_memory`; raises what it met."""

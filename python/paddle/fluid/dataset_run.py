@@ -1,6 +1,7 @@
 """Executor.train_from_dataset and infer_from_dataset."""
 import sys
 import threading
+import time
 from typing import Any, Callable, List, Optional, Sequence
 
 from .. import _core
@@ -84,7 +85,16 @@ def _serial(executor, program, scope, source, threads, feeds, names, print_perio
         except BaseException as error:
             stop(error)
 
-    for task in [Task(guarded, stop) for _ in range(threads)]:
-        task.wait()
+    tasks = [Task(guarded, stop) for _ in range(threads)]
+    try:
+        for task in tasks:
+            task.start()
+        for task in tasks:
+            task.wait()
+    except BaseException:  # Ctrl-C: the others end their commands, too
+        end = time.monotonic() + 1
+        for task in tasks:
+            task.join(end - time.monotonic())
+        raise
     if failures:
         raise failures[0]
