@@ -30,6 +30,9 @@ void JobView::take(size_t trainer, std::string_view line, double time) {
   const std::string_view message = log_message(line);
   constexpr std::string_view saved = "the model is in ";
   if (trainer == 0 && starts_with(message, saved)) model_ = message.substr(saved.size());
+  constexpr std::string_view on_the_way = "saved ";
+  if (trainer == 0 && starts_with(message, on_the_way))
+    last_saved_ = message.substr(on_the_way.size());
   const bool of_pass = starts_with(message, " Pass=");
   if (!of_pass && !starts_with(message, " Batch=")) return;
   const double cost = number_in(message, "AvgCost", NAN);

@@ -24,9 +24,10 @@ class JobView {
   // are in, their mean cost, samples of all of them. "" while no trainer has told anything.
   std::string progress(int columns) const;
 
-  const std::vector<double>& costs() const { return costs_; }  // trainer 0's, pass by pass
-  int64_t first_pass() const { return first_pass_; }           // of costs()
-  const std::string& model() const { return model_; }          // "" where none was saved
+  const std::vector<double>& costs() const { return costs_; }    // trainer 0's, pass by pass
+  int64_t first_pass() const { return first_pass_; }             // of costs()
+  const std::string& model() const { return model_; }            // "" where none was saved
+  const std::string& last_saved() const { return last_saved_; }  // also where the job did not end
 
  private:
   struct Trainer {
@@ -42,7 +43,7 @@ class JobView {
   int64_t passes_, first_pass_ = 0;
   std::vector<Trainer> trainers_;
   std::vector<double> costs_;
-  std::string model_;
+  std::string model_, last_saved_;
   double start_ = -1, last_ = -1;  // when a trainer told something, first and last
   int64_t start_pass_ = 0;
 };

@@ -57,7 +57,11 @@ class Launch {
     terminal_.set_status("");
     for (const PlannedProcess& server : plan_.servers) ::unlink(server.ready_file.c_str());
     if (const Child* failed = cause()) return report(*failed);
-    if (code == 0 && stop_signal() == 0) congratulate();
+    if (stop_signal() != 0)
+      say(text("stopped by ", stop_signal() == SIGINT ? "Ctrl-C" : "a signal", " after ",
+               duration_text(now() - start_), "; no process is left; ", what_is_there()));
+    else if (code == 0)
+      congratulate();
     return code;
   }
 
@@ -185,8 +189,16 @@ class Launch {
     if (words.empty()) words = "(it said nothing)";
     terminal_.put_line(text("\npaddle launch: ", p.name(), " ended with exit code ", p.code(),
                             ", and the other processes were stopped. All that it said is in ",
-                            failed.output->path(), "; its last words:\n", words, "\n"));
+                            failed.output->path(), "; ", what_is_there(), "; its last words:\n",
+                            words, "\n"));
     return p.code();
+  }
+
+  // After a job that did not come to its end.
+  std::string what_is_there() const {
+    if (view_.last_saved().empty()) return "no model was saved";
+    return text("the last model is ", view_.last_saved(), ": go on with --init_model_path=",
+                std::filesystem::absolute(view_.last_saved()).string());
   }
 
   void congratulate() {

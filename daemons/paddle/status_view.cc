@@ -86,8 +86,9 @@ std::string shard_table(std::span<const ShardStatus> shards, const std::vector<s
     time = std::max(time, 1e-3);
     uint64_t bytes = 0;
     for (const SliceStatus& slice : s.slices) bytes += slice.bytes;
-    rows.push_back({names[i], s.endpoint, s.state, std::to_string(s.step),
-                    rate_text(s.steps_per_second), std::to_string(s.slices.size()),
+    const bool counts = !s.slices.empty();  // there may be more shards than slices
+    rows.push_back({names[i], s.endpoint, s.state, counts ? std::to_string(s.step) : "",
+                    counts ? rate_text(s.steps_per_second) : "", std::to_string(s.slices.size()),
                     size_text(static_cast<double>(bytes)), size_text(in / time) + "/s",
                     size_text(out / time) + "/s", number(s.cpu_seconds, "%.1f s"),
                     duration_text(s.uptime)});
@@ -108,8 +109,8 @@ std::string trainer_table(std::span<const TrainerStatus> trainers, bool async) {
             std::to_string(t.step),
             progress ? of(std::min(t.pass + 1, t.passes), t.passes) : "",
             progress ? of(t.batch, t.batches) : "",
-            progress ? number(t.cost) : "",
-            progress ? rate_text(t.rate) : ""};
+            progress && t.samples > 0 ? number(t.cost) : "",
+            progress && t.samples > 0 ? rate_text(t.rate) : ""};
     if (async) row.push_back(text(t.staleness_max, " (", number(t.staleness_mean, "%.1f"), ")"));
     row.push_back(t.dropped + t.not_finite == 0 ? "0" : text(t.dropped, "+", t.not_finite));
     row.push_back(t.process);

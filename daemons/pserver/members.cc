@@ -230,7 +230,9 @@ std::string Members::waiting_for(uint32_t trainer, uint64_t round, Time since, T
       return text(who, m.connections > 0 ? "connected, not joined yet (" : "not joined yet (",
                   wait_text(m.since, now), ")");
     case MemberState::lost:
-      return text(who, "lost, ", m.process, " said nothing for ", wait_text(m.heard, now));
+      return text(who, "lost, ", m.process,
+                  m.last_words.empty() ? "" : text(" failed (", m.last_words, ") and"),
+                  " said nothing for ", wait_text(m.heard, now));
     default:
       return text(who, "its gradient of step ", round, ", ", m.process, " (", wait_text(since, now),
                   ")");

@@ -120,7 +120,7 @@ class Shard {
   void note_error(const std::string& sentence);
   void arrived();
   void touch(Peer& peer);  // has something to flush
-  void ack(Peer& peer, uint64_t id, wire::Bytes bulk = {});
+  void ack(Peer& peer, uint64_t id, wire::Bytes bulk = {}, uint64_t version = 0);
   void fail(Peer& peer, uint64_t id, Code code, const std::string& why);
   void refuse(Peer& peer, uint64_t id, Code code, const std::string& why);  // and closes
   std::span<std::byte> land(Peer& peer, const msg::Message& head, uint64_t bulk);

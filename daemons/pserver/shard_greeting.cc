@@ -1,5 +1,8 @@
 // Who may take part: Hello, Join, Beat, Complete.
+#include <string_view>
+
 #include "base/log.h"
+#include "graph/text.h"
 #include "pserver/shard.h"
 
 namespace paddle {
@@ -10,12 +13,36 @@ constexpr const char* mode_names[] = {"sync", "async", "half_async", "geo"};
 std::string name_of(msg::Mode mode) { return mode_names[static_cast<int>(mode)]; }
 
 // Long enough for any sentence, and no more than a log line should hold.
-constexpr size_t max_name = 256;
+constexpr size_t max_name = 256, max_outline = 32u << 10, max_line = 200;
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> out;
+  for (size_t end; (end = text.find('\n')) != std::string_view::npos; text.remove_prefix(end + 1))
+    out.push_back(text.substr(0, end));
+  return out;  // without the last one, which may have been cut off
+}
+
+// Comes from a peer and goes into a log.
+std::string quoted(const std::vector<std::string_view>& lines, size_t i) {
+  if (i >= lines.size()) return "nothing more";
+  return "'" + escaped(lines[i].substr(0, max_line)) + (lines[i].size() > max_line ? "…'" : "'");
+}
+
+// "" where it is not known.
+std::string first_difference(const std::string& here, const std::string& theirs) {
+  const auto a = lines_of(here), b = lines_of(theirs);
+  size_t i = 0;
+  while (i < a.size() && i < b.size() && a[i] == b[i]) ++i;
+  if (a.empty() || b.empty() || (i == a.size() && i == b.size())) return "";
+  return text("; the first difference: here ", quoted(a, i), ", there ", quoted(b, i));
+}
 
 void check_hello(const msg::Hello& h) {
   for (const auto* s : {h.build(), h.job(), h.program(), h.process()})
     require(s->size() <= max_name, Error::Kind::protocol, "a greeting with a name of ", s->size(),
             " bytes; at most ", max_name, " are allowed");
+  require(h.outline() == nullptr || h.outline()->size() <= max_outline, Error::Kind::protocol,
+          "a greeting with a program of ", h.outline() ? h.outline()->size() : 0, " bytes of text");
   require(h.role() <= msg::Role::MAX && h.mode() <= msg::Mode::MAX, Error::Kind::protocol,
           "a greeting with a role or mode that this version does not know");
 }
@@ -50,7 +77,9 @@ std::string Shard::mismatch(const msg::Hello& h) const {
     return differs("the mode", name_of(i.mode) + by, name_of(h.mode()),
                    "give all trainers the same of --sync, --async, --half_async, --geo_steps");
   if (h.program()->str() != i.program)
-    return differs("the program", "digest " + i.program + by, "digest " + h.program()->str(),
+    return differs("the program", "digest " + i.program + by,
+                   "digest " + h.program()->str() +
+                       first_difference(i.outline, h.outline() ? h.outline()->str() : ""),
                    "all trainers need the same job file, arguments and version (paddle dump_config "
                    "shows what each would run); a snapshot of another job needs another "
                    "--snapshot_dir");
@@ -69,7 +98,8 @@ void Shard::take_identity(const Peer& peer, const msg::Hello& h) {
                        .mode = h.mode(),
                        .trainers = h.trainers(),
                        .shard = h.shard(),
-                       .shards = h.shards()};
+                       .shards = h.shards(),
+                       .outline = h.outline() ? h.outline()->str() : ""};
   begin_members();
 }
 

@@ -214,7 +214,14 @@ void Shard::fetch(Peer& peer, uint64_t id, const msg::Fetch& f) {
     return fail(peer, id, Code::protocol,
                 text("the variable '", f.variable()->str(), "' has ", t->bytes(), " bytes, not ",
                      f.bytes(), " from offset ", f.offset(), " on"));
-  ack(peer, id, {static_cast<const std::byte*>(t->raw()) + f.offset(), f.bytes()});
+  const uint64_t version = lowest_version();
+  // In the scope a counter stands where the slice that was updated last left it.
+  Tensor told = *t;
+  if (const auto count = store_->schedule().counter_at(f.variable()->str(), version)) {
+    told = t->clone();
+    write_number(told, *count);
+  }
+  ack(peer, id, {static_cast<const std::byte*>(told.raw()) + f.offset(), f.bytes()}, version);
 }
 
 }  // namespace paddle

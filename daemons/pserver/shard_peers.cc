@@ -91,8 +91,9 @@ void Shard::arrived() {
   touched_.clear();
 }
 
-void Shard::ack(Peer& peer, uint64_t id, wire::Bytes bulk) {
-  peer.connection->send(id, msg::CreateAck(peer.connection->builder()), bulk, wire::Bulk::changes);
+void Shard::ack(Peer& peer, uint64_t id, wire::Bytes bulk, uint64_t version) {
+  peer.connection->send(id, msg::CreateAck(peer.connection->builder(), version), bulk,
+                        wire::Bulk::changes);
   touch(peer);
 }
 

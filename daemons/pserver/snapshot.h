@@ -34,6 +34,7 @@ struct Identity {
   std::string set_by;        // process, for sentences
   msg::Mode mode = msg::Mode::sync;
   uint32_t trainers = 0, shard = 0, shards = 0;
+  std::string outline;  // of the program; not in a snapshot
 };
 
 struct Snapshot {

@@ -1,6 +1,7 @@
 #include "trainer/heartbeat.h"
 
 #include <algorithm>
+#include <condition_variable>
 #include <mutex>
 #include <thread>
 
@@ -11,6 +12,9 @@ namespace paddle {
 namespace {
 
 constexpr auto period = std::chrono::seconds(1);
+constexpr auto farewell_patience = std::chrono::seconds(1);
+constexpr size_t max_outline = 24u << 10;  // a greeting has 64 KiB in all
+constexpr uint64_t farewell = 1;           // id of the beat that carries last words
 constexpr double beat_connect_seconds = 5;
 
 }  // namespace
@@ -19,6 +23,8 @@ void send_hello(wire::Connection& to, const HelloFields& h, msg::Role role, uint
   auto& b = to.builder();
   const auto build = b.CreateString(h.build), job = b.CreateString(h.job),
              program = b.CreateString(h.program), process = b.CreateString(h.process);
+  const bool tells = role == msg::Role::trainer;
+  const auto outline = b.CreateString(tells ? h.outline.substr(0, max_outline) : "");
   msg::HelloBuilder hello(b);
   hello.add_protocol(wire::protocol_version);
   hello.add_build(build);
@@ -33,6 +39,7 @@ void send_hello(wire::Connection& to, const HelloFields& h, msg::Role role, uint
   hello.add_program(program);
   hello.add_process(process);
   hello.add_takes_id(h.takes_id);
+  hello.add_outline(outline);
   to.send(0, hello.Finish());
   to.flush();
 }
@@ -52,6 +59,8 @@ struct Heartbeat::State {
           connection_ = wire::Connection::start(std::move(socket), *this, false);
           send_hello(*connection_, state_.hello, msg::Role::beat, index_);
         } catch (const Error&) {  // the data connection tells the user about it
+          const std::scoped_lock lock(state_.mutex);
+          leave_unheard();
         }
         while (connection_ && connection_->open()) {
           send_beat();
@@ -75,6 +84,7 @@ struct Heartbeat::State {
         news.epoch = ack->epoch();
         news.finished = ack->finished();
         news.saved = ack->saved();
+        if (head.id() == farewell) leave_unheard();
       } else if (const auto* failure = head.body_as_Failure()) {
         if (failure->code() == msg::FailureCode::job_failed)
           news.failure = failure->message()->str();
@@ -84,6 +94,13 @@ struct Heartbeat::State {
       log_detail(1, text("heartbeat to ", to_.text(), " ended: ", why));
       const std::scoped_lock lock(state_.mutex);
       state_.news[index_].waiting.clear();
+      leave_unheard();
+    }
+
+    // Under the mutex: somebody waits until the shard has heard the last words.
+    void await_heard() {
+      if (!unheard_) ++state_.unheard;
+      unheard_ = true;
     }
 
     void send_beat() {
@@ -94,7 +111,7 @@ struct Heartbeat::State {
         p = state_.progress;
       }
       auto& b = connection_->builder();
-      const auto words = b.CreateString(p.state);
+      const auto words = b.CreateString(p.state), error = b.CreateString(p.error);
       msg::BeatBuilder beat(b);
       beat.add_trainer(state_.hello.trainer);
       beat.add_incarnation(state_.hello.incarnation);
@@ -107,19 +124,31 @@ struct Heartbeat::State {
       beat.add_rate(p.rate);
       beat.add_cost(p.cost);
       beat.add_state(words);
-      connection_->send(0, beat.Finish());
+      beat.add_error(error);
+      connection_->send(p.error.empty() ? 0 : farewell, beat.Finish());
       connection_->flush();
     }
 
    private:
+    // Under the mutex: nobody has to wait for this line any more.
+    void leave_unheard() {
+      if (!unheard_) return;
+      unheard_ = false;
+      --state_.unheard;
+      state_.heard.notify_all();
+    }
+
     State& state_;
     wire::Endpoint to_;
     uint32_t index_;
+    bool unheard_ = false;  // the last words
     std::shared_ptr<wire::Connection> connection_;
   };
 
   HelloFields hello;
-  mutable std::mutex mutex;  // guards progress and news
+  mutable std::mutex mutex;  // guards progress, news and unheard
+  std::condition_variable heard;
+  size_t unheard = 0;  // lines whose shard has not heard the last words yet
   TrainerProgress progress;
   std::vector<ShardNews> news;
   asio::io_context io{1};
@@ -147,6 +176,17 @@ Heartbeat::~Heartbeat() {
 void Heartbeat::tell(const TrainerProgress& progress) {
   const std::scoped_lock lock(state_->mutex);
   state_->progress = progress;
+}
+
+// A line that is still connecting says it with its first beat.
+void Heartbeat::tell_last_words(const std::string& words) {
+  std::unique_lock lock(state_->mutex);
+  state_->progress.error = words;
+  for (const auto& line : state_->lines) line->await_heard();
+  asio::post(state_->io, [s = state_.get()] {
+    for (const auto& line : s->lines) line->send_beat();
+  });
+  state_->heard.wait_for(lock, farewell_patience, [&] { return state_->unheard == 0; });
 }
 
 ShardNews Heartbeat::news() const {

@@ -16,6 +16,7 @@ struct TrainerProgress {
   uint64_t step = 0, pass = 0, passes = 0, batch = 0, batches = 0, samples = 0;
   double rate = 0, cost = 0;
   std::string state = "starting";
+  std::string error;  // last words
 };
 
 // What the shards said last. They answer every beat, and also say at once when a trainer finishes.
@@ -34,6 +35,7 @@ struct HelloFields {
   uint32_t trainer = 0, trainers = 1, shards = 1;
   uint64_t incarnation = 0;
   bool takes_id = false;
+  std::string outline;  // text of the program; long ones are cut off
 };
 void send_hello(wire::Connection& to, const HelloFields& hello, msg::Role role, uint32_t shard);
 
@@ -46,6 +48,8 @@ class Heartbeat {
 
   // From any thread.
   void tell(const TrainerProgress& progress);
+  // Why this trainer is about to fail. Returns when the shards have heard it, or after a second.
+  void tell_last_words(const std::string& words);
   ShardNews news() const;
 
  private:

@@ -12,8 +12,8 @@
 namespace paddle {
 namespace {
 
-TrainState state_of(Session& session) {
-  TrainState state{.step = session.at.step,
+TrainState state_of(Session& session, uint64_t step) {
+  TrainState state{.step = step,
                    .pass = session.at.pass,
                    .record = session.at.record,
                    .samples = session.at.samples,
@@ -99,11 +99,11 @@ VarList variables_to_load(Session& session, const std::string& directory) {
 
 }  // namespace
 
-std::string save_model(Session& session, const std::string& name) {
+std::string save_model(Session& session, const std::string& name, uint64_t step) {
   const std::string directory =
       in_workspace(session.options(), session.options().text("save_dir")) + "/" + name;
   save_checkpoint(directory, persistables_of(session.model().net.main), values_of(session.scope()),
-                  state_of(session), version_block(), other_files(session));
+                  state_of(session, step), version_block(), other_files(session));
   return directory;
 }
 

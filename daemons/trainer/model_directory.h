@@ -12,8 +12,9 @@ namespace paddle {
 
 // Saves parameters, optimizer state, the state of training, the job file and, where the job names
 // outputs, the inference program. The old directory of that name stays until the new one is
-// complete. Returns its path.
-std::string save_model(Session& session, const std::string& name);
+// complete. `step` is the number of updates in the values: more than this trainer's own, where
+// others had more data. Returns its path.
+std::string save_model(Session& session, const std::string& name, uint64_t step);
 
 // Loads a saved directory into the scope and sets session.at; throws Error(data or io) with a
 // remedy.

@@ -38,6 +38,9 @@ struct Rewind {
   std::string why;
 };
 
+// Thrown out of any wait, where a signal asks this process to stop.
+struct Stopped {};
+
 class PsClient : public Remote, private LinkOwner {
  public:
   // `cut` and `scope` outlive the client. The scope holds the parameters; slices land in their
@@ -68,8 +71,10 @@ class PsClient : public Remote, private LinkOwner {
 
   // The parameters in the scope become those that `step` would compute with.
   void refresh(uint64_t step);
-  // Parameters and optimizer state of all shards into the scope, as they are there now.
-  void collect();
+  // Parameters and optimizer state of all shards into the scope, as they are there now. Returns the
+  // number of updates in them, the lowest where slices differ; none in geo, where every trainer
+  // counts its own.
+  std::optional<uint64_t> collect();
   // This trainer takes no further part in rounds; everything it pushed was applied.
   void finish(uint64_t step);
   // Waits until all trainers have finished.
@@ -81,6 +86,10 @@ class PsClient : public Remote, private LinkOwner {
   void say_bye();
 
   void tell(const TrainerProgress& progress) { heartbeat_->tell(progress); }
+  // This trainer is about to fail: whoever waits for it shall know why.
+  void tell_last_words(const std::string& words) {
+    if (heartbeat_) heartbeat_->tell_last_words(words);
+  }
   uint64_t dropped() const { return dropped_; }  // async: gradients that were too old
 
  private:
@@ -118,11 +127,13 @@ class PsClient : public Remote, private LinkOwner {
   void take_id();
   void ask_for_another_id(const ShardFailure& refusal);
   void wait_for_greetings(size_t count);
+  bool holds_slices(size_t shard) const;
   Rewind join_once(uint64_t first_step);
   void enter(const JoinDecision& decision);
   bool is_missing(SliceLine& line) const;
   void pull_line(SliceLine& line, uint64_t version);
   void collect_geo();
+  uint64_t fetch(size_t shard, const std::string& name, const Tensor& to);
   void configure(const JoinDecision& decision);
   void roll_back(const JoinDecision& decision);
   std::string pending_text() const;

@@ -21,16 +21,23 @@ std::vector<size_t> all_of(const std::vector<Greeting>& shards) {
   return out;
 }
 
+std::vector<size_t> holding(const std::vector<Greeting>& shards) {
+  std::vector<size_t> out;
+  for (size_t i = 0; i < shards.size(); ++i)
+    if (shards[i].holds) out.push_back(i);
+  return out;
+}
+
 // The newest step that every shard can go back to; none where there is no common one.
 std::optional<uint64_t> common_snapshot(const std::vector<Greeting>& shards) {
-  std::set<uint64_t> common(shards[0].snapshots.begin(), shards[0].snapshots.end());
-  for (const Greeting& g : shards) {
+  std::optional<std::set<uint64_t>> common;
+  for (const size_t i : holding(shards)) {
     std::set<uint64_t> both;
-    for (const uint64_t step : g.snapshots)
-      if (common.count(step)) both.insert(step);
+    for (const uint64_t step : shards[i].snapshots)
+      if (!common || common->count(step)) both.insert(step);
     common = std::move(both);
   }
-  return common.empty() ? std::nullopt : std::optional(*common.rbegin());
+  return !common || common->empty() ? std::nullopt : std::optional(*common->rbegin());
 }
 
 std::optional<Place> place_before(const std::vector<Greeting>& shards, uint64_t step) {
@@ -54,7 +61,7 @@ std::optional<Place> last_place(const std::vector<Greeting>& shards, uint64_t st
 // Back to the newest common snapshot, or else to the first values.
 JoinDecision go_back(const std::vector<Greeting>& shards, uint64_t epoch, uint64_t first_step,
                      const std::string& why) {
-  JoinDecision d{.shards = all_of(shards), .epoch = epoch + 1, .why = why};
+  JoinDecision d{.shards = holding(shards), .epoch = epoch + 1, .why = why};
   if (const auto step = common_snapshot(shards)) {
     d.action = Action::rollback;
     d.step = *step;
@@ -73,9 +80,10 @@ JoinDecision follow(const std::vector<Greeting>& shards, uint64_t epoch, uint64_
   for (size_t i = 0; i < shards.size(); ++i) {
     const Greeting& g = shards[i];
     if (g.epoch == epoch && !g.slices.empty()) step = g.slices[0].version;
-    if (g.epoch < epoch) d.shards.push_back(i);
+    if (g.epoch < epoch && g.holds) d.shards.push_back(i);
   }
-  d.step = step.value_or(first_step);
+  if (!step) return go_back(shards, epoch, first_step, "all pservers with slices came back");
+  d.step = *step;
   const bool all_have = std::all_of(d.shards.begin(), d.shards.end(), [&](size_t i) {
     const auto& have = shards[i].snapshots;
     return std::find(have.begin(), have.end(), d.step) != have.end();
@@ -126,18 +134,20 @@ JoinDecision join_sync(const std::vector<Greeting>& shards, uint64_t epoch,
 
 // Behind the last step that was applied anywhere; half-async computes a step again that some slices
 // lack. (More than one step is missing only where a pserver came back from a snapshot.)
-JoinDecision join_async(const std::vector<Greeting>& shards, uint64_t epoch, msg::Mode mode) {
-  JoinDecision d{.action = Action::join, .shards = all_of(shards), .epoch = epoch};
+JoinDecision join_async(const std::vector<Greeting>& shards, uint64_t epoch,
+                        const JoinQuestion& question) {
+  const uint64_t first = question.first_step;
+  JoinDecision d{.action = Action::join, .shards = all_of(shards), .epoch = epoch, .step = first};
   uint64_t least = ~uint64_t{0};
   for (const Greeting& g : shards) {
     for (const Greeting::Slice& s : g.slices) {
       d.step = std::max(d.step, s.steps);
-      least = std::min(least, s.steps);
+      least = std::min(least, std::max(first, s.steps));
     }
     if (g.has_place && (!d.place || g.end.samples > d.place->samples)) d.place = g.end;
   }
   const auto place = place_before(shards, least);
-  if (mode == msg::Mode::half_async && least + 1 == d.step && (place || least == 0)) {
+  if (question.mode == msg::Mode::half_async && least + 1 == d.step && (place || least == first)) {
     d.step = least;
     d.place = place;
   }
@@ -168,7 +178,7 @@ Greeting read_greeting(const msg::Welcome& w, const std::string& endpoint) {
 
 JoinDecision decide(const std::vector<Greeting>& shards, const JoinQuestion& question) {
   uint64_t epoch = 0;
-  std::vector<size_t> empty, behind;
+  std::vector<size_t> empty, behind, idle_empty, idle_behind;
   const Greeting* ready = nullptr;  // one of the newest epoch
   for (const Greeting& g : shards) {
     if (g.state == State::stopping)
@@ -181,16 +191,16 @@ JoinDecision decide(const std::vector<Greeting>& shards, const JoinQuestion& que
   for (size_t i = 0; i < shards.size(); ++i) {
     const Greeting& g = shards[i];
     if (g.state == State::empty) {
-      empty.push_back(i);
+      (g.holds ? empty : idle_empty).push_back(i);
     } else if (g.epoch < epoch) {
-      behind.push_back(i);
+      (g.holds ? behind : idle_behind).push_back(i);
     } else {
-      ready = &g;
+      if (ready == nullptr || g.holds) ready = &g;
       for (const Greeting::Slice& s : g.slices)
         moved_on = moved_on || s.version != question.first_step || s.contributed || s.steps > 0;
     }
   }
-  if (ready == nullptr || (!empty.empty() && question.mode != msg::Mode::sync))
+  if ((ready == nullptr && !empty.empty()) || (!empty.empty() && question.mode != msg::Mode::sync))
     return {.action = Action::configure,
             .shards = empty,
             .epoch = epoch,
@@ -220,8 +230,15 @@ JoinDecision decide(const std::vector<Greeting>& shards, const JoinQuestion& que
     return d;
   }
   if (!behind.empty()) return follow(shards, epoch, question.first_step);
+  for (const auto* idle : {&idle_empty, &idle_behind})
+    if (!idle->empty())
+      return {.action = Action::configure,
+              .shards = *idle,
+              .epoch = epoch,
+              .step = question.first_step,
+              .reset = idle == &idle_behind};
   return question.mode == msg::Mode::sync ? join_sync(shards, epoch, question)
-                                          : join_async(shards, epoch, question.mode);
+                                          : join_async(shards, epoch, question);
 }
 
 }  // namespace paddle

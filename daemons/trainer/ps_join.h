@@ -26,6 +26,9 @@ struct Greeting {
     uint64_t steps = 0;        // async: steps of this trainer applied so far
   };
   std::string endpoint;  // for sentences
+  // By the cut slices belong here. A shard without any, where there are more of them than slices,
+  // takes no snapshots and has no step: it follows the others and decides nothing.
+  bool holds = true;
   uint64_t instance = 0, epoch = 0;
   msg::ShardState state = msg::ShardState::empty;
   uint32_t trainer = 0;

@@ -77,7 +77,7 @@ void PsClient::wait_for_greetings(size_t count) {
     };
     voice.speak(who);
     check_interrupt();
-    require(stop_signal() == 0, Error::Kind::peer, "stopped while waiting for ", who());
+    if (stop_signal() != 0) throw Stopped{};
     require(voice.seconds() < options_.peer_timeout, Error::Kind::peer, "gave up waiting for ",
             who(), " (", static_cast<int>(voice.seconds()),
             " s; --peer_timeout sets how long): is the pserver running, and is its address right?");
@@ -127,6 +127,11 @@ void PsClient::take_id() {
   was_given_id_ = true;
 }
 
+bool PsClient::holds_slices(size_t shard) const {
+  return std::any_of(lines_.begin(), lines_.end(),
+                     [&](const SliceLine& l) { return l.spec->shard == shard; });
+}
+
 Rewind PsClient::join_once(uint64_t first_step) {
   WaitVoice voice;
   std::string said;
@@ -140,7 +145,10 @@ Rewind PsClient::join_once(uint64_t first_step) {
       for (const auto& link : links_) link->greet(options_.hello);
       wait_for_greetings(links_.size());
       std::vector<Greeting> greetings;
-      for (const auto& link : links_) greetings.push_back(*link->greeting());
+      for (const auto& link : links_) {
+        greetings.push_back(*link->greeting());
+        greetings.back().holds = holds_slices(greetings.size() - 1);
+      }
       if (!heartbeat_) heartbeat_ = std::make_unique<Heartbeat>(options_.shards, options_.hello);
       const JoinDecision d =
           decide(greetings, {.mode = options_.hello.mode,

@@ -31,26 +31,28 @@ void ShardLink::hang_up() {
   }
 }
 
-// Until one attempt leads to a connection; what greets back is seen by handle().
+// Until one attempt leads to a connection; what greets back is seen by handle(). Where somebody
+// else listens, connections are made and lead to nothing: these wait longer each time, too.
 asio::awaitable<void> ShardLink::make(uint64_t attempt, HelloFields hello) {
   asio::steady_timer timer(io_);
-  auto pause = first_pause;
   while (attempt == attempt_) {
-    bool made = false;
+    if (in_vain_ > 0) {
+      timer.expires_after(std::min(first_pause * (1 << std::min(in_vain_ - 1, 10)), last_pause));
+      co_await timer.async_wait(asio::use_awaitable);
+      if (attempt != attempt_) co_return;
+    }
     try {
       tcp::socket socket = co_await wire::connect(to_, connect_seconds);
       if (attempt != attempt_) co_return;
       connection_ = wire::Connection::start(std::move(socket), *this, false);
-      trouble_ = "it does not greet back";
+      if (in_vain_++ == 0) trouble_ = "it does not greet back";
       send_hello(*connection_, hello, msg::Role::trainer, index_);
-      made = true;
+      co_return;
     } catch (const Error& e) {
-      if (attempt == attempt_) trouble_ = e.what();
+      if (attempt != attempt_) co_return;
+      trouble_ = e.what();
+      ++in_vain_;
     }
-    if (made) co_return;
-    timer.expires_after(pause);
-    co_await timer.async_wait(asio::use_awaitable);
-    pause = std::min(pause * 2, last_pause);
   }
 }
 
@@ -78,8 +80,12 @@ void ShardLink::handle(wire::Connection& from, const msg::Message& head, uint64_
     case msg::Body::Ack:
       landings_.erase(head.id());
       last_ack_ = std::max(last_ack_, head.id());
+      acked_version_ = head.body_as_Ack()->version();
       return;
-    case msg::Body::Welcome: greeting_ = read_greeting(*head.body_as_Welcome(), to_.text()); return;
+    case msg::Body::Welcome:
+      greeting_ = read_greeting(*head.body_as_Welcome(), to_.text());
+      in_vain_ = 0;
+      return;
     case msg::Body::Failure:
       failure_ = {head.body_as_Failure()->code(), head.body_as_Failure()->message()->str()};
       trouble_ = failure_->message;

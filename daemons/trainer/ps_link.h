@@ -52,6 +52,8 @@ class ShardLink : public wire::Handler {
   // A number for a request that Ack answers, and whether it has.
   uint64_t expect_ack(std::span<std::byte> landing = {});
   bool acked(uint64_t id) const { return id <= last_ack_; }
+  // What the last Ack said of the shard's slices.
+  uint64_t acked_version() const { return acked_version_; }
 
   std::span<std::byte> land(wire::Connection&, const msg::Message& head, uint64_t bulk) override;
   void handle(wire::Connection&, const msg::Message& head, uint64_t bulk) override;
@@ -71,7 +73,8 @@ class ShardLink : public wire::Handler {
   bool broken_ = false;
   std::string trouble_ = "not greeted yet";
   uint64_t attempt_ = 0;  // a new one ends those before
-  uint64_t next_id_ = 0, last_ack_ = 0;
+  int in_vain_ = 0;       // attempts since a shard last greeted back
+  uint64_t next_id_ = 0, last_ack_ = 0, acked_version_ = 0;
   std::map<uint64_t, std::span<std::byte>> landings_;
 };
 

@@ -17,9 +17,8 @@ struct Origin {
   Tensor tensor;     // shares the scope's memory
 };
 
-// Every variable that the shard keeps, with its memory here: the rows of slices and of their
-// optimizer state, and what all slices share.
-std::vector<Origin> origins(const Cut& cut, size_t shard, const Scope& scope) {
+// Of a shard: the rows of slices and of their optimizer state.
+std::vector<Origin> slice_origins(const Cut& cut, size_t shard, const Scope& scope) {
   std::vector<Origin> out;
   const auto rows = [&](const std::string& name, const std::string& source, const SliceSpec& s) {
     const Tensor& whole = scope.tensor(source);
@@ -33,8 +32,21 @@ std::vector<Origin> origins(const Cut& cut, size_t shard, const Scope& scope) {
     rows(s.name, s.param, s);
     for (const std::string& state : s.states) rows(state, state, s);
   }
+  return out;
+}
+
+// What all slices of a shard share.
+std::vector<Origin> shared_origins(const Cut& cut, size_t shard, const Scope& scope) {
+  std::vector<Origin> out;
   for (const std::string& name : cut.shared)
     if (cut.pservers[shard].global().find(name)) out.push_back({name, scope.tensor(name)});
+  return out;
+}
+
+// Every variable that the shard keeps, with its memory here.
+std::vector<Origin> origins(const Cut& cut, size_t shard, const Scope& scope) {
+  std::vector<Origin> out = slice_origins(cut, shard, scope);
+  for (Origin& o : shared_origins(cut, shard, scope)) out.push_back(std::move(o));
   return out;
 }
 
@@ -65,11 +77,13 @@ std::string PsClient::initial_digest() {
 
 void PsClient::configure(const JoinDecision& d) {
   // Async goes on with the values of now; sync starts again, with the bits that it began with.
-  if (joined_once_ && options_.hello.mode == msg::Mode::sync) {
+  const bool with_slices = std::any_of(d.shards.begin(), d.shards.end(),
+                                       [&](size_t shard) { return holds_slices(shard); });
+  if (with_slices && joined_once_ && options_.hello.mode == msg::Mode::sync) {
     first_values_();
     locate();
   }
-  if (d.reset) {
+  if (with_slices && d.reset) {
     log_warn(text("all go back to step ", d.step,
                   ": start pservers with --snapshot_dir to go back less after a crash"));
   }
@@ -114,26 +128,40 @@ void PsClient::configure(const JoinDecision& d) {
   }
 }
 
-void PsClient::collect() {
-  if (options_.geo_steps > 0) return collect_geo();
+// One variable of a shard; the version that the shard told with it.
+uint64_t PsClient::fetch(size_t shard, const std::string& name, const Tensor& to) {
+  ShardLink& link = *links_[shard];
+  for (size_t at = 0; at < to.bytes(); at += value_chunk) {
+    const size_t n = std::min(value_chunk, to.bytes() - at);
+    if (!link.open()) throw Disrupted{link.trouble()};
+    const uint64_t id = link.expect_ack({static_cast<std::byte*>(to.raw()) + at, n});
+    auto& b = link.connection().builder();
+    link.connection().send(id, msg::CreateFetch(b, b.CreateString(name), at, n));
+    wait([&] { return text("the values of '", name, "' from pserver ", link.endpoint().text()); },
+         [&] { return link.acked(id); });
+  }
+  return link.acked_version();
+}
+
+// What slices share is taken where the slices are furthest behind: that is the step which training
+// goes on from. A shard without slices has never counted.
+std::optional<uint64_t> PsClient::collect() {
+  if (options_.geo_steps > 0) {
+    collect_geo();
+    return {};
+  }
+  uint64_t step = ~uint64_t{0};
   guarded([&] {
+    size_t last = 0;
     for (size_t shard = 0; shard < links_.size(); ++shard)
-      for (const Origin& o : origins(cut_, shard, scope_))
-        for (size_t at = 0; at < o.tensor.bytes(); at += value_chunk) {
-          const size_t n = std::min(value_chunk, o.tensor.bytes() - at);
-          ShardLink& link = *links_[shard];
-          if (!link.open()) throw Disrupted{link.trouble()};
-          auto* to = static_cast<std::byte*>(o.tensor.raw()) + at;
-          const uint64_t id = link.expect_ack({to, n});
-          auto& b = link.connection().builder();
-          link.connection().send(id, msg::CreateFetch(b, b.CreateString(o.name), at, n));
-          wait(
-              [&] {
-                return text("the values of '", o.name, "' from pserver ", link.endpoint().text());
-              },
-              [&] { return link.acked(id); });
-        }
+      for (const Origin& o : slice_origins(cut_, shard, scope_)) {
+        const uint64_t version = fetch(shard, o.name, o.tensor);
+        if (version < step) last = shard;
+        step = std::min(step, version);
+      }
+    for (const Origin& o : shared_origins(cut_, last, scope_)) step = fetch(last, o.name, o.tensor);
   });
+  return step;
 }
 
 // Geo: the optimizer's state is here, and so are the values that training goes on with. Those of

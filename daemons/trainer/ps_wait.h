@@ -17,7 +17,10 @@ class WaitVoice {
     const auto now = wire::Clock::now();
     if (now < next_) return;
     next_ = now + std::chrono::seconds(5);
-    log_info(text("waiting for ", what(), " (", static_cast<int>(seconds()), " s)"));
+    const std::string words = what();
+    // Some tell already how long it has been.
+    const bool timed = words.size() > 3 && words.compare(words.size() - 3, 3, " s)") == 0;
+    log_info(text("waiting for ", words, timed ? "" : text(" (", int(seconds()), " s)")));
   }
   double seconds() const {
     return std::chrono::duration<double>(wire::Clock::now() - since_).count();
@@ -40,7 +43,7 @@ void PsClient::wait(const std::function<std::string()>& what, const Done& done) 
     check_interrupt();
     check_links();
     voice.speak(what);
-    require(stop_signal() == 0, Error::Kind::peer, "stopped while waiting for ", what());
+    if (stop_signal() != 0 && !done()) throw Stopped{};
   }
   spin_.slept(wire::Clock::now() - asleep);
 }

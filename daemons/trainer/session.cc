@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/version.h"
+#include "graph/text.h"
 #include "io/program_buffer.h"
 #include "job_generated.h"
 #include "options/cluster.h"
@@ -46,7 +47,8 @@ PsOptions ps_options(const Options& o, const Cluster& cluster, const Model& mode
                .trainer = cluster.trainer_id,
                .trainers = cluster.trainers,
                .shards = static_cast<uint32_t>(out.shards.size()),
-               .takes_id = !cluster.id_given && cluster.trainers > 1};
+               .takes_id = !cluster.id_given && cluster.trainers > 1,
+               .outline = outline_text(model.net.main) + outline_text(model.net.startup)};
   out.peer_timeout = static_cast<double>(o.integer("peer_timeout"));
   out.spin_microseconds = o.integer("spin_microseconds");
   out.queue_size = static_cast<uint64_t>(o.integer("async_queue_size"));

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/log.h"
+#include "graph/text.h"
 #include "io/program_buffer.h"
 
 namespace paddle {
@@ -24,6 +25,10 @@ Place place_of(uint64_t step) { return {.record = step, .batch = step}; }
 
 std::string network_digest(const Program& main, const Program& startup) {
   return program_digest(without_seeds(main)) + program_digest(without_seeds(startup));
+}
+
+std::string network_outline(const Program& main, const Program& startup) {
+  return outline_text(without_seeds(main)) + outline_text(without_seeds(startup));
 }
 
 StepClient::StepClient(const Cut& cut, Scope& scope, const PsOptions& options)

@@ -20,6 +20,8 @@ namespace paddle {
 // Tells whether two processes train the same network. Seeds do not count: whoever configures the
 // pservers brings the first values of all.
 std::string network_digest(const Program& main, const Program& startup);
+// Lines that differ where the digests do.
+std::string network_outline(const Program& main, const Program& startup);
 
 class StepClient {
  public:

@@ -1,7 +1,7 @@
 #include "trainer/train.h"
 
-#include <cmath>
 #include <cstdio>
+#include <filesystem>
 
 #include "base/file.h"
 #include "base/log.h"
@@ -10,29 +10,10 @@
 #include "obs/plot.h"
 #include "obs/progress.h"
 #include "trainer/model_directory.h"
+#include "trainer/parameter_stats.h"
 
 namespace paddle {
 namespace {
-
-// "name  avg_abs_val=… max_val=…": how large the values of each parameter are.
-void log_parameter_stats(Session& session) {
-  for (const ParamGrad& p : session.model().params) {
-    const Tensor& t = session.scope().tensor(p.param);
-    double sum = 0, largest = 0;
-    with_float(t.dtype(), [&](auto z) {
-      for (const auto v : t.values<decltype(z)>()) {
-        sum += std::abs(static_cast<double>(v));
-        largest = std::max(largest, std::abs(static_cast<double>(v)));
-      }
-    });
-    char line[160];
-    std::snprintf(line, sizeof line, " avg_abs_val=%-11.6g max_val=%-11.6g",
-                  sum / std::max<double>(1, double(t.numel())), largest);
-    std::string name = p.param;
-    name.resize(std::max<size_t>(20, name.size()), ' ');
-    log_info(name + line);
-  }
-}
 
 class TrainLoop {
  public:
@@ -45,6 +26,25 @@ class TrainLoop {
         period_meter_(session.model().evaluators) {}
 
   void run() {
+    try {
+      work();
+    } catch (const Stopped&) {  // said below
+    } catch (const Error& e) {
+      // What comes from a peer is no news to the peers.
+      if (client_ && e.kind() != Error::Kind::peer) client_->tell_last_words(e.what());
+      throw;
+    }
+    progress_.clear();
+    if (o_.flag("show_curve")) draw_curve();
+    if (stop_signal())
+      log_warn(text("stopped by a signal in pass ", s_.at.pass, " after ", s_.at.batch,
+                    s_.at.batch == 1 ? " batch" : " batches", how_to_go_on()));
+    else if (!saved_.empty())
+      log_info("the model is in " + saved_);
+  }
+
+ private:
+  void work() {
     const Progressed first = s_.at;
     if (client_) {
       const Rewind start = client_->join(s_.at.step);
@@ -58,6 +58,7 @@ class TrainLoop {
       make_writable_directory(in_workspace(o_, o_.text("save_dir")));
     Reader& data = s_.train_data();
     batches_ = s_.batches_of_pass();
+    if (client_) tell("training");
     log_info(text("training passes ", s_.at.pass, " to ", passes_ - 1));
     for (bool done = false; !done;) {
       try {
@@ -68,17 +69,16 @@ class TrainLoop {
         go_to(back, first);
       }
     }
-    progress_.clear();
-    if (o_.flag("show_curve")) draw_curve();
-    if (stop_signal())
-      log_warn(text("stopped by a signal in pass ", s_.at.pass, " after ", s_.at.batch, " batches",
-                    saved_.empty() ? "; nothing was saved"
-                                   : text("; go on with --init_model_path=", saved_)));
-    else if (!saved_.empty())
-      log_info("the model is in " + saved_);
   }
 
- private:
+  // The path counts from the workspace where it is not absolute, and it has that in front already.
+  std::string how_to_go_on() const {
+    if (saved_.empty()) return s_.is_first() ? "; nothing was saved" : "";
+    const bool inside = o_.text("workspace") != ".";
+    return "; go on with --init_model_path=" +
+           (inside ? std::filesystem::absolute(saved_).string() : saved_);
+  }
+
   void passes(Reader& data) {
     while (s_.at.pass < passes_ && !stop_signal()) {
       data.seek({s_.at.pass, s_.at.record});
@@ -235,13 +235,14 @@ class TrainLoop {
 
   void save(const std::string& name) {
     if (o_.text("save_dir").empty() || !s_.is_first()) return;
+    uint64_t step = s_.at.step;
     if (client_) {
       tell("saving");
       client_->refresh(s_.at.step);
-      client_->collect();
+      step = client_->collect().value_or(step);
     }
     const std::string before = saved_;
-    saved_ = save_model(s_, name);
+    saved_ = save_model(s_, name, step);
     log_info("saved " + saved_);
     if (o_.flag("save_only_one") && !before.empty() && before != saved_) remove_model(before);
   }

@@ -1,6 +1,7 @@
 #include "base/run_main.h"
 
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -13,11 +14,25 @@ namespace paddle {
 namespace {
 
 std::atomic<int> asked_to_stop = 0;  // global, as a signal handler can reach nothing else
+std::atomic<int64_t> asked_at = 0;   // milliseconds
 std::atomic<bool> good_order = false;
-static_assert(std::atomic<int>::is_always_lock_free);
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);
+
+// timeout(1) and some supervisors send a signal to the process and to its group: that is one wish.
+constexpr int64_t same_wish = 200;  // milliseconds
+
+int64_t milliseconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
+}
 
 extern "C" void ask_to_stop(int signal) {
-  const int before = asked_to_stop.exchange(signal);
+  const int before = asked_to_stop.load();
+  const int64_t now = milliseconds();
+  if (before != 0 && now - asked_at.load() < same_wish) return;
+  asked_to_stop = signal;
+  asked_at = now;
   if (before != 0) {
     ::signal(signal, SIG_DFL);
     ::raise(signal);

@@ -8,9 +8,9 @@
 namespace paddle {
 
 // Runs `body` and returns the exit code of the process. `name` starts the sentence: "paddle train:
-// cannot open ...". The first SIGINT or SIGTERM asks to stop (see stop_signal()); a second one ends
-// the process at once. After a signal the code is 128 + its number, whatever `body` returned or
-// threw, unless it called stopped_in_good_order().
+// cannot open ...". The first SIGINT or SIGTERM asks to stop (see stop_signal()); a second one,
+// more than 0.2 s later, ends the process at once. After a signal the code is 128 + its number,
+// whatever `body` returned or threw, unless it called stopped_in_good_order().
 int run_main(const std::string& name, const std::function<int()>& body);
 
 // 0, or the signal that asked the process to stop. Loops look at it between two batches and return.

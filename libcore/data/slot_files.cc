@@ -70,6 +70,7 @@ void SlotMemory::load(const std::vector<std::string>& files, int threads) {
         LineReader lines(item->file,
                          open_command(spec_.command, item->file, spec_.hdfs, spec_.stop));
         for (std::string_view line; lines.next(line);) {
+          require(!*spec_.stop, Error::Kind::io, item->file, ": stopped while it was read");
           if (!format->is_record(line)) continue;
           format->parse(line, lines, *parts[item->index]);
           parts[item->index]->end_record(item->file);

@@ -62,6 +62,8 @@ class SlotMemory {
   explicit SlotMemory(const SlotSpec& spec);
   // Adds the records of all files, `threads` files at a time. Throws what the first bad one threw.
   void load(const std::vector<std::string>& files, int threads);
+  // Makes a load() that another thread is in throw Error(io) soon.
+  void stop() { *spec_.stop = true; }
   void shuffle_records(uint64_t seed);
   int64_t size() const { return static_cast<int64_t>(order_.size()); }
   void clear();

@@ -143,4 +143,17 @@ std::string program_text(const Program& program) {
   return out;
 }
 
+std::string outline_text(const Program& program) {
+  std::string out = text("random seed ", program.random_seed, "\n");
+  for (size_t b = 0; b < program.num_blocks(); ++b) {
+    const Block& block = program.block(static_cast<int32_t>(b));
+    for (const auto& v : block.vars())
+      if (v->param) out += var_text(*v) + "\n";
+    for (const auto& op : block.ops())
+      if ((op->role() & role::backward) == 0)
+        out += escaped(text("op ", op_text(*op), attrs_text(*op))) + "\n";
+  }
+  return out;
+}
+
 }  // namespace paddle

@@ -10,6 +10,9 @@
 namespace paddle {
 
 std::string program_text(const Program& program);
+// What makes it: its seed, its parameters, and all ops but those that backward() made. Two programs
+// of this text differ in no line that a person wrote.
+std::string outline_text(const Program& program);
 // One line of it, without indentation or end of line.
 std::string var_text(const Var& var);
 // Fluid's own spelling: "lod_tensor", "selected_rows", …

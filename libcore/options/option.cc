@@ -4,6 +4,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 
 #include "base/error.h"
 #include "base/suggest.h"
@@ -71,10 +72,13 @@ OptionCheck between(double low, double high) {
 OptionCheck one_of(std::vector<std::string> words) {
   return [words = std::move(words)](const std::string& value) -> std::string {
     if (std::find(words.begin(), words.end(), value) != words.end()) return "";
+    std::vector<std::string> said;  // "" is what nobody has to type
+    std::copy_if(words.begin(), words.end(), std::back_inserter(said),
+                 [](const std::string& w) { return !w.empty(); });
     std::string list;
-    for (size_t i = 0; i < words.size(); ++i)
-      list += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
-    return "must be " + list + did_you_mean(value, words);
+    for (size_t i = 0; i < said.size(); ++i)
+      list += (i == 0 ? "" : i + 1 == said.size() ? " or " : ", ") + said[i];
+    return "must be " + list + did_you_mean(value, said);
   };
 }
 

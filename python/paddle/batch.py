@@ -1,4 +1,5 @@
 """Batches of samples."""
+import itertools
 from typing import Any, Callable, Iterator, List
 
 __all__ = ["batch"]
@@ -16,13 +17,9 @@ def batch(reader: Callable[[], Iterator[Any]], batch_size: int,
     batch_size = int(batch_size)
 
     def batch_reader():
-        group = []
-        for sample in reader():
-            group.append(sample)
-            if len(group) == batch_size:
+        samples = iter(reader())
+        while group := list(itertools.islice(samples, batch_size)):
+            if len(group) == batch_size or not drop_last:
                 yield group
-                group = []
-        if group and not drop_last:
-            yield group
 
     return batch_reader

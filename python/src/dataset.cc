@@ -234,11 +234,14 @@ void bind_dataset(py::module_& m) {
       });
   py::class_<PySlotFiles>(m, "SlotFiles", "A list of files that several users read.")
       .def(py::init<const SlotSpec&, std::vector<std::string>>(), py::arg("spec"), py::arg("files"))
-      .def("open", [](const PySlotFiles& f) { return PySlotStream{f.open()}; });
+      .def("open", [](const PySlotFiles& f) { return PySlotStream{f.open()}; })
+      .def(
+          "stop", [](PySlotFiles& f) { *f.spec.stop = true; }, "Ends the waits of its users.");
   py::class_<SlotMemory>(m, "SlotMemory", "Records of files, held in memory.")
       .def(py::init<const SlotSpec&>(), py::arg("spec"))
       .def("load", &SlotMemory::load, py::arg("files"), py::arg("threads"),
            py::call_guard<py::gil_scoped_release>())
+      .def("stop", &SlotMemory::stop, "Ends a load() of another thread.")
       .def("shuffle", &SlotMemory::shuffle_records, py::arg("seed"),
            py::call_guard<py::gil_scoped_release>())
       .def("size", &SlotMemory::size)

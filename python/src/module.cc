@@ -1,8 +1,28 @@
 // paddle._core: what the package's Python files are written over.
+#include <malloc.h>
+
 #include "base/version.h"
 #include "bindings.h"
+#include "options/environment.h"
+
+namespace {
+
+// Batches of a pass, and what readers hold, are freed and asked for again: the memory stays with
+// the process, for giving it back and touching it anew costs a twentieth of recognize_digits. Who
+// has set malloc up by its variables gets that.
+void keep_freed_memory() {
+#ifdef __GLIBC__
+  for (const auto& [name, value] : paddle::current_environment())
+    if (name.starts_with("MALLOC_") || name == "GLIBC_TUNABLES") return;
+  mallopt(M_TRIM_THRESHOLD, 64 << 20);
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+#endif
+}
+
+}  // namespace
 
 PYBIND11_MODULE(_core, m) {
+  keep_freed_memory();
   m.doc() = "The C++ core: programs, layers, executor, files. Use paddle.fluid instead.";
   m.attr("version") = paddle::version_text();
   paddle::bind_errors(m);

@@ -84,7 +84,8 @@ PsOptions ps_options(const PyCut& c, const std::map<std::string, std::string>& f
                .trainer = c.options.trainer_id,
                .trainers = c.options.trainers,
                .shards = static_cast<uint32_t>(out.shards.size()),
-               .takes_id = !c.id_given};
+               .takes_id = !c.id_given,
+               .outline = network_outline(c.main, c.startup)};
   out.peer_timeout = static_cast<double>(o.integer("peer_timeout"));
   out.spin_microseconds = o.integer("spin_microseconds");
   out.queue_size = static_cast<uint64_t>(o.integer("async_queue_size"));

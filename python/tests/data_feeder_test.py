@@ -66,6 +66,69 @@ class Feeder(unittest.TestCase):
         value, = exe.run(feed=self.feed([self.x], [([1.0] * 13,), ([2.0] * 13,)]), fetch_list=[out])
         self.assertEqual(value.tolist(), [39.0])
 
+    def test_a_sample_in_place_of_a_batch_is_told(self):
+        with self.assertRaisesRegex(TypeError, "a batch is a list of samples, each a tuple of 2 values.*such as 1"):
+            self.feed([self.x, self.y], [1, 2])
+
+
+class Loaders(unittest.TestCase):
+    def setUp(self):
+        self.enterContext(fluid.program_guard(fluid.Program(), fluid.Program()))
+        self.x = fluid.layers.data(name="x", shape=[2], dtype="float32")
+        self.y = fluid.layers.data(name="y", shape=[1], dtype="int64")
+        self.sums = [fluid.layers.reduce_sum(self.x), fluid.layers.reduce_sum(fluid.layers.cast(self.y, "float32"))]
+        self.exe = fluid.Executor(fluid.CPUPlace())
+
+    @staticmethod
+    def samples():
+        return iter([(np.array([i, i]), i) for i in range(5)])
+
+    def run_all(self, loader):
+        return [[float(v[0]) for v in self.exe.run(feed=feed, fetch_list=self.sums)] for feed in loader()]
+
+    def test_three_kinds_of_readers_for_two_passes(self):
+        want = [[2.0, 1.0], [10.0, 5.0]]
+        batches = lambda: iter([[np.array([[0, 0], [1, 1]], "float32"), np.array([[0], [1]])],
+                                [np.array([[2, 2], [3, 3]], "float32"), np.array([[2], [3]])]])
+        for give in (lambda r: r.decorate_sample_generator(self.samples, 2),
+                     lambda r: r.decorate_sample_list_generator(fluid.io.batch(self.samples, 2, drop_last=True)),
+                     lambda r: r.decorate_batch_generator(batches)):
+            reader = fluid.io.PyReader(feed_list=[self.x, self.y], capacity=2)
+            give(reader)
+            self.assertEqual([self.run_all(reader), self.run_all(reader)], [want, want])
+
+    def test_data_loader(self):
+        loader = fluid.io.DataLoader.from_generator(feed_list=[self.x, self.y], capacity=4, return_list=True)
+        loader.set_sample_generator(self.samples, batch_size=3, drop_last=False)
+        self.assertEqual([np.array(y).ravel().tolist() for _, y in loader()], [[0, 1, 2], [3, 4]])
+
+    def test_mistakes(self):
+        with self.assertRaisesRegex(NotImplementedError, "iterable=True"):
+            fluid.io.PyReader(feed_list=[self.x], capacity=4, iterable=False)
+        with self.assertRaisesRegex(ValueError, "capacity"):
+            fluid.io.PyReader(feed_list=[self.x])
+        loader = fluid.io.DataLoader.from_generator(feed_list=[self.x, self.y], capacity=4)
+        with self.assertRaisesRegex(RuntimeError, "DataLoader has no reader yet"):
+            next(loader())
+        loader.set_batch_generator(lambda: iter([[np.ones((1, 2))]]))
+        with self.assertRaisesRegex(ValueError, r"gave 1 arrays for the variables \['x', 'y'\]"):
+            next(loader())
+
+
+class ParameterValues(unittest.TestCase):
+    def test_by_parameter_and_by_name(self):
+        with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.scope_guard(fluid.Scope()):
+            w = fluid.layers.create_parameter([2], "float32", name="w",
+                                              default_initializer=fluid.initializer.Constant(3.0))
+            exe = fluid.Executor(fluid.CPUPlace())
+            with self.assertRaisesRegex(ValueError, "startup program"):
+                fluid.io.get_parameter_value(w, exe)
+            exe.run(fluid.default_startup_program())
+            self.assertEqual(fluid.io.get_parameter_value(w, exe).tolist(), [3.0, 3.0])
+            self.assertEqual(fluid.io.get_parameter_value_by_name("w", exe).tolist(), [3.0, 3.0])
+            with self.assertRaisesRegex(TypeError, "takes a Parameter"):
+                fluid.io.get_parameter_value("w", exe)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -99,6 +99,7 @@ class Text(Case):
     def test_round_trip(self):
         with fresh() as net:
             line_fit("adam")
+            self.assertEqual(net.main.desc.serialize_to_string(), net.main.serialize_to_string())
             again = fluid.Program.parse_from_string(net.main.serialize_to_string())
             self.assertEqual(str(again), str(net.main))
             self.assertEqual(again.serialize_to_string(), net.main.serialize_to_string())
@@ -109,6 +110,7 @@ class Objects(Case):
         with fresh() as net:
             predicted, _ = line_fit()
             block = net.main.global_block()
+            self.assertEqual(str(predicted.dtype), "VarType.FP32")
             self.assertEqual(predicted.shape, (-1, 1))
             self.assertEqual(predicted.dtype, core.VarDesc.VarType.FP32)
             self.assertEqual(predicted.type, core.VarDesc.VarType.LOD_TENSOR)

@@ -2,6 +2,7 @@
 import gzip
 import os
 import random
+import sys
 import tempfile
 import threading
 import unittest
@@ -55,6 +56,14 @@ class InOneThread(unittest.TestCase):
         once = iter(range(3))
         cached = reader.cache(lambda: once)
         self.assertEqual([list(cached()), list(cached())], [[0, 1, 2]] * 2)
+
+    def test_shuffle_gives_the_order_of_random_shuffle(self):
+        for n in (1, 2, 3, 8, 100, 1000):
+            want = list(range(n))
+            random.seed(n)
+            random.shuffle(want)
+            random.seed(n)
+            self.assertEqual(list(reader.shuffle(numbers(n), n)()), want)
 
     def test_shuffle_permutes_within_its_buffer(self):
         random.seed(7)
@@ -125,6 +134,17 @@ class Threads(unittest.TestCase):
         want = [x * x for x in range(500)]
         self.assertEqual(list(reader.xmap_readers(square, numbers(500), 4, 8, order=True)()), want)
         self.assertEqual(sorted(reader.xmap_readers(square, numbers(500), 4, 8)()), want)
+
+    def test_no_sample_is_lost_whatever_the_sizes(self):
+        interval = sys.getswitchinterval()
+        self.addCleanup(sys.setswitchinterval, interval)
+        sys.setswitchinterval(1e-5)  # threads meet in more places
+        for size in (1, 2, 3, 16):
+            self.assertEqual(list(reader.buffered(numbers(3000), size)()), list(range(3000)))
+            for threads in (1, 3):
+                for order in (True, False):
+                    made = reader.xmap_readers(lambda x: x, numbers(1000), threads, size, order)
+                    self.assertEqual(sorted(made()), list(range(1000)))
 
     def test_xmap_tells_the_mappers_error(self):
         for order in (False, True):

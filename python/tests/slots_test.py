@@ -179,6 +179,16 @@ class Slots(unittest.TestCase):
             self.exe.train_from_dataset(dataset=self.dataset(files=[path], command="exit 4"))
 
     def test_ctrl_c_ends_a_pass_that_waits(self):
+        """And the commands that read the files: the pipe of stderr, which they have, is closed."""
+        self.interrupt("QueueDataset", "fluid.Executor(fluid.CPUPlace()).train_from_dataset(dataset=d)")
+
+    def test_ctrl_c_ends_loading(self):
+        for call in ("d.load_into_memory()", "d.preload_into_memory(); d.wait_preload_done()"):
+            for command in ("sleep 1000", "yes 1 2"):
+                with self.subTest(call=call, command=command):
+                    self.interrupt("InMemoryDataset", call, command)
+
+    def interrupt(self, kind, call, command="sleep 1000"):
         names, _ = self.write(files=1)
         script = os.path.join(self.dir, "waits.py")
         with open(script, "w") as f:
@@ -187,10 +197,10 @@ class Slots(unittest.TestCase):
                 import paddle.fluid as fluid
                 x = fluid.layers.data(name="x", shape=[1], dtype="float32")
                 y = fluid.layers.reduce_sum(x)
-                d = fluid.DatasetFactory().create_dataset()
+                d = fluid.DatasetFactory().create_dataset({kind!r})
                 d.set_use_var([x]); d.set_thread(2); d.set_filelist({names!r})
-                d.set_pipe_command("echo ready >&2; sleep 1000")
-                fluid.Executor(fluid.CPUPlace()).train_from_dataset(dataset=d)
+                d.set_pipe_command("echo ready >&2; {command}")
+                {call}
             """))
         p = subprocess.Popen([sys.executable, script], stderr=subprocess.PIPE, text=True)
         try:

@@ -1,5 +1,6 @@
 #include "base/run_main.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -60,8 +61,14 @@ TEST_CASE("run_main", "[base]") {
             ::raise(signal);
             throw Error(Error::Kind::peer, "gone");
           }) == 128 + signal);
+    CHECK(quiet([&] {  // as timeout(1) does: to the process and to its group
+            ::raise(signal);
+            ::raise(signal);
+            return 0;
+          }) == 128 + signal);
     CHECK(quiet([&] {
             ::raise(signal);
+            ::poll(nullptr, 0, 300);  // a person
             ::raise(signal);
             return 0;
           }) == -signal);

@@ -18,13 +18,14 @@ class FaultTest(EndToEnd):
 
     expected = {}  # model of the undisturbed job, by number of trainers
 
-    def cluster(self, name="", servers=2, trainers=2, snapshots=True, server_flags=(), flags=(), **more):
+    def cluster(self, name="", servers=2, trainers=2, snapshots=True, server_flags=(), flags=(), min_block_size=64, **more):
         job = write_job(self, RULE, records=RECORDS, batch=5)
         def server(i):
             keep = [f"--snapshot_dir={self.path(f'{name}snapshots{i}')}", "--snapshot_period=200"] if snapshots else []
             return ["--exit_when_done", *keep, *(server_flags(i) if callable(server_flags) else server_flags)]
         return Cluster(self, job, servers, trainers, server_flags=server, name=name,
-                       trainer_flags=[f"--num_passes={PASSES}", "--saving_period=1000", "--min_block_size=64", "--log_period=1", *flags], **more)
+                       trainer_flags=[f"--num_passes={PASSES}", "--saving_period=1000", f"--min_block_size={min_block_size}",
+                                      "--log_period=1", *flags], **more)
 
     def undisturbed(self, trainers=2):
         if trainers not in FaultTest.expected:

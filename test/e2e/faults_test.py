@@ -4,6 +4,7 @@ import random
 import re
 import signal
 import subprocess
+import time
 import unittest
 
 from cluster import until
@@ -168,12 +169,26 @@ class Stops(FaultTest):
         for p in cluster.trainers:
             p.signal(signal.SIGSTOP)
         cluster.servers[0].signal(signal.SIGTERM)
+        time.sleep(0.3)  # two within 0.2 s are one, as timeout(1) sends it to a process and to its group
         cluster.servers[0].signal(signal.SIGTERM)
         self.assertIn(cluster.servers[0].wait(), (0, 143, -signal.SIGTERM))
         for p in cluster.trainers:
             p.signal(signal.SIGCONT)
         cluster.start_server(0)
         self.check_bits(cluster)
+
+    def test_more_pservers_than_slices(self):
+        """One that holds nothing sends nobody back when it dies, and does not keep others from their snapshots."""
+        for victim, back in ((0, True), (5, False)):
+            with self.subTest(victim=victim):
+                cluster = self.cluster(f"idle{victim}-", servers=6, min_block_size=8192).start()
+                self.wait_progress(cluster, SAMPLES * 0.5)
+                cluster.servers[victim].kill()
+                cluster.start_server(victim)
+                self.check_bits(cluster)
+                steps = [int(n) for t in cluster.trainers for n in re.findall(r"go back to step (\d+)", t.log())]
+                self.assertEqual(bool(steps), back, cluster.logs())
+                self.assertGreater(min(steps, default=1), 0, cluster.logs())
 
     def test_sigterm_of_a_trainer(self):
         """It ends with the code for the signal; the same command goes on."""

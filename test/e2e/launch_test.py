@@ -175,10 +175,12 @@ class Launch(Cluster):
     def test_signals_stop_all(self):
         for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
             with self.subTest(number):
-                process, pids = self.running()
+                process, pids = self.running("--save_dir=out", "--workspace=ws")
                 process.send_signal(number)
-                self.ends(process, code)
+                _, err = self.ends(process, code)
                 self.gone(pids)
+                self.assertRegex(err.strip().split("\n")[-1], r"^launch: stopped by (Ctrl-C|a signal) after \d+ s; no process is left; the last "
+                                 rf"model is ws/out/pass-\d+: go on with --init_model_path={self.dir}/ws/out/pass-\d+$")
 
     def test_no_orphan_when_launch_is_killed(self):
         process, pids = self.running()

@@ -51,9 +51,13 @@ class Refusals(EndToEnd):
     def test_other_program(self):
         cluster = self.waiting_job()
         said = self.try_trainer(cluster, job=write_job(self, hidden=31, name="other.json"))
-        self.assertRegex(said, r"refused: the program differs: this pserver has digest \w+ \(from \S+\), the trainer has digest \w+")
+        self.assertRegex(said, r"refused: the program differs: this pserver has digest \w+ \(from \S+\), the trainer has digest \w+; "
+                         r"the first difference: here 'param h\.w_0: float32 \[20, 32\].*', there 'param h\.w_0: float32 \[20, 31\].*'; all ")
         said = self.try_trainer(cluster, job=write_job(self, '{"type": "momentum", "learning_rate": 0.06}', name="rate.json"))
-        self.assertIn("the program differs", said)
+        self.assertRegex(said, r"the first difference: here 'op fill_constant: Out=\[learning_rate_0\] \{value=0\.05.*', "
+                         r"there 'op fill_constant: Out=\[learning_rate_0\] \{value=0\.06")
+        said = self.try_trainer(cluster, "--seed=7")
+        self.assertIn("the first difference: here 'random seed 1', there 'random seed 7'", said)
         self.goes_on(cluster)
 
     def test_other_number_of_trainers(self):

@@ -56,6 +56,8 @@ TEST_CASE("option problems", "[options]") {
     CHECK(complaint({"--num_pases=3"}) == "unknown flag --num_pases (did you mean --num_passes?)");
     CHECK(complaint({"--num_passes=x"}) ==
           "num_passes must be a whole number of at most 64 bits, not 'x' (flag --num_passes)");
+    CHECK(one_of({"a", "b", ""})("zzzzzz") == "must be a or b");  // "" is the default of some
+    CHECK(one_of({"a", "b", ""})("").empty());
     CHECK(complaint({"--job=tran"}) ==
           "job must be train, test or time (did you mean 'train'?), "
           "not 'tran' (flag --job)");

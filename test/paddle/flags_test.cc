@@ -94,7 +94,8 @@ TEST_CASE("paddle run takes its role from the environment", "[paddle]") {
   }
   SECTION("which must be told") {
     CHECK_THROWS_WITH(role({}, {}), Contains("PADDLE_TRAINING_ROLE"));
-    CHECK_THROWS_WITH(role({}, {{"TRAINING_ROLE", "MASTER"}}), Contains("PSERVER, TRAINER"));
+    CHECK_THROWS_WITH(role({}, {{"TRAINING_ROLE", "MASTER"}}),
+                      Contains("role must be PSERVER or TRAINER, not"));
     CHECK_THROWS_WITH(role({}, {{"TRAINING_ROLE", "PSERVER"}, {"SERVER_ENDPOINT", "a:b:c"}}),
                       Contains("SERVER_ENDPOINT"));
   }

@@ -148,6 +148,12 @@ TEST_CASE("tables of the status", "[paddle]") {
                Contains("1 of 2 shards answer") &&
                    Contains("dense 0  a:1       unreachable: cannot connect"));
   }
+  SECTION("a shard without slices has no step") {
+    shards[1].slices.clear();
+    shards[1].step = 0;
+    CHECK_THAT(status_tables(shards, {}, 0),
+               Contains("dense 1  b:1       ready                 0"));
+  }
   SECTION("of many slices show the first") {
     shards[0].slices.assign(100, {"w", 1, 1, ""});
     CHECK_THAT(status_tables(shards, {}, 0), Contains("… and 61 more; --json has all"));

@@ -174,10 +174,64 @@ TEST_CASE("joining again in async mode", "[trainer]") {
     a.slices[1].steps = 3;  // from a snapshot
     CHECK(decide({a}, half).step == 31);
   }
+  SECTION("a job that goes on from a model counts on from its step") {
+    const JoinQuestion later{.mode = msg::Mode::half_async, .init = "values", .first_step = 88};
+    CHECK(decide({ready({{0, 88, false, 0}})}, later).step == 88);
+    Greeting a = ready({{0, 89, false, 89}, {1, 88, false, 0}});  // one slice lacks its first step
+    a.has_place = true;
+    a.place_step = 88;
+    a.begin = {.record = 300};
+    CHECK(decide({a}, later).step == 88);
+    CHECK(decide({a}, later).place == Place{.record = 300});
+  }
   SECTION("gives an empty pserver the values of now") {
     const auto d = decide({ready({{0, 90, false, 31}}), empty()}, async);
     CHECK(d.action == Action::configure);
     CHECK(d.shards == Indices{1});
     CHECK_FALSE(d.reset);
+  }
+}
+
+TEST_CASE("joining where there are more shards than slices", "[trainer]") {
+  Greeting idle = ready({});
+  idle.holds = false;
+  Greeting idle_empty = empty();
+  idle_empty.holds = false;
+  SECTION("shards with slices are configured first, then the others") {
+    CHECK(decide({empty(), idle_empty}, in_sync).shards == Indices{0});
+    const auto d = decide({ready({{0, 0, false}}), idle_empty}, in_sync);
+    CHECK(d.action == Action::configure);
+    CHECK(d.shards == Indices{1});
+    CHECK_FALSE(d.reset);
+  }
+  SECTION("one that came back without anything does not send the others back") {
+    const auto d = decide({ready({{0, 120, false}}, {50, 100}), idle_empty}, in_sync);
+    CHECK(d.action == Action::configure);
+    CHECK(d.shards == Indices{1});
+    CHECK(d.epoch == 0);
+    CHECK_FALSE(d.reset);
+  }
+  SECTION("it needs no snapshot where the others go back to theirs") {
+    const auto d = decide(
+        {ready({{0, 120, false}}, {50, 100}), ready({{1, 100, false}}, {50, 100}), idle}, in_sync);
+    CHECK(d.action == Action::rollback);
+    CHECK(d.shards == Indices{0, 1});
+    CHECK(d.step == 100);
+    CHECK(d.epoch == 1);
+  }
+  SECTION("afterwards it follows them into their epoch") {
+    const auto d = decide({ready({{0, 100, false}}, {50, 100}, 1), idle}, in_sync);
+    CHECK(d.action == Action::configure);
+    CHECK(d.shards == Indices{1});
+    CHECK(d.epoch == 1);
+    CHECK(d.reset);
+  }
+  SECTION("where it alone knows of the newest epoch, the others still go back to their snapshots") {
+    idle.epoch = 1;
+    const auto d = decide({ready({{0, 100, false}}, {50, 100}), idle}, in_sync);
+    CHECK(d.action == Action::rollback);
+    CHECK(d.shards == Indices{0});
+    CHECK(d.step == 100);
+    CHECK(d.epoch == 2);
   }
 }

@@ -1,4 +1,5 @@
 """Handwritten digits: images of 28 x 28 (`train-images-idx3-ubyte` and the others, also .gz)."""
+import itertools
 from typing import Callable, Iterator, Tuple
 
 import numpy as np
@@ -11,11 +12,11 @@ Sample = Tuple[np.ndarray, int]
 
 
 def _reader(part: str, test_part: bool) -> Callable[[], Iterator[Sample]]:
-    def samples():
+    def batches():
         for images, labels in read_known("mnist", part + "-images-idx3-ubyte", test_part):
-            yield from zip(images, labels[:, 0].tolist())
+            yield zip(images, labels[:, 0].tolist())
 
-    return samples
+    return lambda: itertools.chain.from_iterable(batches())
 
 
 def train() -> Callable[[], Iterator[Sample]]:

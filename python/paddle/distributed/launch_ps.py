@@ -5,6 +5,9 @@
 Every process runs the script; the environment tells it its role, by the names of all eras. What a process prints
 goes to ``logs/serverlog.N`` or ``logs/workerlog.N``. When all workers have ended the servers are stopped. When a
 process fails, all are stopped, and the end of its log is shown.
+
+A job of several machines is started on each of them, with the same ``--cluster_node_ips`` and its own ``--node_ip``.
+The servers of a machine then stay until the workers of all machines have said goodbye.
 """
 import argparse
 import ctypes
@@ -15,11 +18,12 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from typing import Dict, List, Optional
 
 __all__ = ["launch", "main"]
 
-_PATIENCE = 10.0  # seconds that a process has to end after SIGTERM
+_PATIENCE = 10.0  # seconds that processes have to end after SIGTERM
 _SHOWN_LINES = 20  # of the log of a process that failed
 
 
@@ -74,6 +78,7 @@ class _Job:
             raise SystemExit("launch_ps: --node_ip=%s is not among --cluster_node_ips=%s" %
                              (args.node_ip, args.cluster_node_ips))
         self.node = nodes.index(args.node_ip)
+        self.alone = len(nodes) == 1
         self.held: list = []
         if args.endpoints:
             self.endpoints = [e.strip() for e in args.endpoints.split(",") if e.strip()]
@@ -81,7 +86,7 @@ class _Job:
         else:
             ports = [args.start_port + i for i in range(args.server_num)]
             if args.start_port == 0:
-                if len(nodes) > 1:
+                if not self.alone:
                     raise SystemExit("launch_ps: --start_port=0 works on one machine only: others would not know the "
                                      "ports")
                 ports, self.held = _free_ports(args.node_ip, args.server_num)
@@ -104,11 +109,12 @@ class _Job:
 
     def start(self) -> None:
         os.makedirs(self.args.log_dir, exist_ok=True)
+        until = {} if self.alone else {"PADDLE_INIT_EXIT_WHEN_DONE": "1"}
         for i, endpoint in enumerate(self.own_endpoints):
             place = self.endpoints.index(endpoint)
             self._start("server", i, dict(TRAINING_ROLE="PSERVER", PADDLE_TRAINING_ROLE="PSERVER",
                                           PADDLE_PORT=endpoint.rpartition(":")[2], PADDLE_CURRENT_ENDPOINT=endpoint,
-                                          CURRENT_ENDPOINT=endpoint, PADDLE_PSERVER_ID=str(place)))
+                                          CURRENT_ENDPOINT=endpoint, PADDLE_PSERVER_ID=str(place), **until))
         ports = ",".join(e.rpartition(":")[2] for e in self.endpoints)
         for i in range(self.args.worker_num):
             number = str(self.node * self.args.worker_num + i)
@@ -127,14 +133,18 @@ class _Job:
 
     def wait(self) -> int:
         """Until all workers have ended or something has failed; the exit code."""
-        left = {n for n in self.processes if n.startswith("worker")}
-        while left:
+        workers = {n for n in self.processes if n.startswith("worker")}
+        servers = set() if self.alone else set(self.processes) - workers  # these end by themselves
+        while workers or servers:
             name, code = self.ended.get()
-            if code != 0 or name.startswith("server"):
+            if code != 0 or (self.alone and name.startswith("server")):
                 self._tell_failure(name, code)
                 return code if code > 0 else 128 - code if code < 0 else 1
-            left.discard(name)
-        _say("all workers exit, going to finish parameter server")
+            workers.discard(name)
+            servers.discard(name)
+            if name.startswith("worker") and not workers:
+                _say("all workers exit, going to finish parameter server" if self.alone else
+                     "all workers of this machine exit; the servers stay until those of the others have ended")
         return 0
 
     def _tell_failure(self, name: str, code: int) -> None:
@@ -150,9 +160,10 @@ class _Job:
         running = {n: p for n, p in self.processes.items() if p.poll() is None}
         for p in running.values():
             _kill(p, signal.SIGTERM)
+        end = time.monotonic() + _PATIENCE
         for p in running.values():
             try:
-                p.wait(_PATIENCE)
+                p.wait(max(0.0, end - time.monotonic()))
             except subprocess.TimeoutExpired:
                 _kill(p, signal.SIGKILL)
                 p.wait()

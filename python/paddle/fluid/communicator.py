@@ -33,7 +33,7 @@ class Communicator:
 
     def stop(self) -> None:
         """Returns when all gradients made so far are applied; the parameters here are then those of the parameter
-        servers."""
+        servers (geo: stay this trainer's own)."""
         if self._running:
             self._half.collect()
         self._running = False

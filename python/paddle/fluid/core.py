@@ -40,6 +40,9 @@ class VarDesc:
         UINT8 = 20
         INT8 = 21
 
+        def __str__(self):
+            return f"VarType.{self.name}"
+
 
 _DTYPE_NAMES = {
     VarDesc.VarType.BOOL: "bool", VarDesc.VarType.INT16: "int16", VarDesc.VarType.INT32: "int32",

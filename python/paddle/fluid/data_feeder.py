@@ -96,9 +96,13 @@ class DataFeeder:
         """Variable name -> LoDTensor for a batch of samples."""
         samples = iterable if isinstance(iterable, list) else list(iterable)
         n = len(self._fields)
-        for sample in samples:
-            assert len(sample) == n, (f"The number of fields in data ({len(sample)}) does not match "
-                                      f"len(feed_list) ({n})")
+        try:
+            lengths = set(map(len, samples))
+        except TypeError:
+            raise TypeError(f"a batch is a list of samples, each a tuple of {n} values for {self.feed_names}; found "
+                            f"samples such as {samples[0]!r}") from None
+        for length in lengths:
+            assert length == n, f"The number of fields in data ({length}) does not match len(feed_list) ({n})"
         columns = zip(*samples) if samples else [()] * n
         return {field.name: field.tensor(values) for field, values in zip(self._fields, columns)}
 

@@ -11,13 +11,40 @@
 import random
 import sys
 import threading
-from typing import Any, List, Optional, Sequence
+from typing import Any, Callable, List, Optional, Sequence
 
 from .. import _core
 from . import core
 from .framework import Variable
 
 __all__ = ["DatasetBase", "DatasetFactory", "InMemoryDataset", "QueueDataset"]
+
+
+class Task:
+    """A function that runs in a thread; wait() ends with what it raised. Ctrl-C in wait() calls `stop` first."""
+
+    def __init__(self, function: Callable[[], None], stop: Callable[[], None]):
+        self._stop, self._done, self.error = stop, threading.Event(), None
+
+        def run():
+            try:
+                function()
+            except BaseException as error:
+                self.error = error
+            finally:
+                self._done.set()
+
+        threading.Thread(target=run, daemon=True).start()
+
+    def wait(self) -> None:
+        try:
+            self._done.wait()
+        except BaseException:
+            self._stop()
+            self._done.wait(1)  # readers end their commands; a step that waits for pservers may take longer
+            raise
+        if self.error:
+            raise self.error
 
 
 class DatasetFactory:
@@ -60,6 +87,8 @@ class DatasetBase:
 
     def set_filelist(self, filelist: Sequence[str]) -> None:
         """The files of the next pass; may be set again before each."""
+        if isinstance(filelist, str):
+            raise TypeError(f"set_filelist takes a list of files: [{filelist!r}]")
         self.filelist = list(filelist)
 
     def set_use_var(self, var_list: Sequence[Variable]) -> None:
@@ -128,38 +157,40 @@ class InMemoryDataset(DatasetBase):
     def __init__(self):
         super().__init__()
         self._memory: Optional["_core.SlotMemory"] = None
-        self._loading: Optional[threading.Thread] = None
-        self._failure: Optional[BaseException] = None
+        self._loading: Optional[Task] = None
 
     def load_into_memory(self) -> None:
         """Reads all files, `thread_num` of them at a time."""
-        memory = _core.SlotMemory(self._spec())
-        memory.load(self._files(), max(1, self.thread_num))
-        self._memory = memory
+        self.preload_into_memory()
+        self.wait_preload_done()
 
     def preload_into_memory(self, thread_num: Optional[int] = None) -> None:
         """Begins to load while the script goes on; `wait_preload_done` ends it."""
         if thread_num is not None:
             self.thread_num = thread_num
-        self._failure = None
+        memory, files, threads = _core.SlotMemory(self._spec()), self._files(), max(1, self.thread_num)
 
         def load():
-            try:
-                self.load_into_memory()
-            except BaseException as error:
-                self._failure = error
+            memory.load(files, threads)
+            self._memory = memory
 
-        self._loading = threading.Thread(target=load, daemon=True)
-        self._loading.start()
+        self._loading = Task(load, memory.stop)
 
     def wait_preload_done(self) -> None:
         """Waits for `preload_into_memory`; raises what it met."""
         if self._loading is None:
             raise RuntimeError("wait_preload_done: call preload_into_memory first")
-        self._loading.join()
-        self._loading = None
-        if self._failure:
-            raise self._failure
+        loading, self._loading = self._loading, None
+        loading.wait()
+
+    def set_queue_num(self, queue_num: int) -> None:
+        """Accepted for Fluid's scripts: threads take batches from one queue."""
+
+    def set_fleet_send_batch_size(self, fleet_send_batch_size: int = 1024) -> None:
+        """Accepted for Fluid's scripts: records stay with the worker that read them."""
+
+    def set_fleet_send_sleep_seconds(self, fleet_send_sleep_seconds: int = 0) -> None:
+        """Accepted for Fluid's scripts: records stay with the worker that read them."""
 
     def _loaded(self) -> "_core.SlotMemory":
         if self._memory is None:

@@ -5,7 +5,7 @@ from typing import Any, Callable, List, Optional, Sequence
 
 from .. import _core
 from . import executor as executors
-from .dataset import DatasetBase
+from .dataset import DatasetBase, Task
 from .framework import Program, Variable, default_main_program
 
 _CODES = {"float32": "f", "float64": "d", "int64": "l", "int32": "i", "bool": "b", "uint8": "h"}
@@ -74,20 +74,17 @@ def _serial(executor, program, scope, source, threads, feeds, names, print_perio
                 if names and count % print_period == 0:
                     show(values)
 
+    def stop(error=None):
+        failures.append(error)
+        source.stop()
+
     def guarded():
         try:
             work()
         except BaseException as error:
-            failures.append(error)
+            stop(error)
 
-    readers = [threading.Thread(target=guarded, daemon=True) for _ in range(threads)]
-    for t in readers:
-        t.start()
-    try:
-        for t in readers:
-            t.join()
-    except BaseException as error:  # Ctrl-C: the threads end after the step in hand
-        failures.insert(0, error)
-        raise
+    for task in [Task(guarded, stop) for _ in range(threads)]:
+        task.wait()
     if failures:
         raise failures[0]

@@ -259,6 +259,11 @@ class Program:
     def __str__(self):
         return self.to_string()
 
+    @property
+    def desc(self) -> "Program":
+        """The program itself, for scripts that write `program.desc.serialize_to_string()`."""
+        return self
+
     def serialize_to_string(self) -> bytes:
         """The program as PaddlePaddle saves it in __model__."""
         return self._core.serialize()

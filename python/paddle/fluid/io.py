@@ -6,13 +6,19 @@ import numpy as np
 
 from .. import _core
 from . import core, framework
+from ..batch import batch
+from ..reader import (ComposeNotAligned, buffered, cache, chain, compose, firstn, map_readers, multiprocess_reader,
+                      shuffle, xmap_readers)
 from .executor import global_scope
 from .framework import Parameter, Program, Variable
+from .reader import DataLoader, PyReader
 
 __all__ = [
-    "get_program_parameter", "get_program_persistable_vars", "is_parameter", "is_persistable", "load",
-    "load_inference_model", "load_params", "load_persistables", "load_program_state", "load_vars", "save",
-    "save_inference_model", "save_params", "save_persistables", "save_vars", "set_program_state",
+    "ComposeNotAligned", "DataLoader", "PyReader", "batch", "buffered", "cache", "chain", "compose", "firstn",
+    "get_parameter_value", "get_parameter_value_by_name", "get_program_parameter", "get_program_persistable_vars",
+    "is_parameter", "is_persistable", "load", "load_inference_model", "load_params", "load_persistables",
+    "load_program_state", "load_vars", "map_readers", "multiprocess_reader", "save", "save_inference_model",
+    "save_params", "save_persistables", "save_vars", "set_program_state", "shuffle", "xmap_readers",
 ]
 
 _NEVER_SAVED = (core.VarDesc.VarType.FEED_MINIBATCH, core.VarDesc.VarType.FETCH_LIST, core.VarDesc.VarType.READER,
@@ -22,6 +28,22 @@ _NEVER_SAVED = (core.VarDesc.VarType.FEED_MINIBATCH, core.VarDesc.VarType.FETCH_
 def is_parameter(var: Variable) -> bool:
     """Whether it is a Parameter."""
     return isinstance(var, Parameter)
+
+
+def get_parameter_value(para: Parameter, executor) -> np.ndarray:
+    """The value of a parameter in the global scope."""
+    if not is_parameter(para):
+        raise TypeError(f"get_parameter_value takes a Parameter, found {para!r} of type {type(para).__name__}")
+    return get_parameter_value_by_name(para.name, executor, para.block.program)
+
+
+def get_parameter_value_by_name(name: str, executor, program: Program | None = None) -> np.ndarray:
+    """The same by its name in a program, the default main program unless given."""
+    var = _program(program).global_block().var(name)
+    found = global_scope().find_var(var.name)
+    if found is None or not found.get_tensor()._is_initialized():
+        raise core.ConfigError(f"the parameter '{name}' has no value: run the startup program or load a model first")
+    return found.get_tensor().numpy()
 
 
 def is_persistable(var: Variable) -> bool:
@@ -129,11 +151,12 @@ def save_inference_model(dirname, feeded_var_names, target_vars, executor, main_
     program_only: writes the program without the parameters.
     Returns the names of the variables to fetch.
     """
-    feeds = [feeded_var_names] if isinstance(feeded_var_names, str) else list(feeded_var_names)
+    feeds = [feeded_var_names] if isinstance(feeded_var_names, (str, Variable)) else list(feeded_var_names)
     targets = target_vars if isinstance(target_vars, (list, tuple)) else [target_vars]
     for name in feeds:
         if not isinstance(name, str):
-            raise TypeError(f"feeded_var_names holds names of variables, found {name!r} of type {type(name).__name__}")
+            raise TypeError(f"feeded_var_names holds names of variables, found {name!r} of type "
+                            f"{type(name).__name__}: give its .name")
     program = _to_save(executor, _program(main_program))
     dirname = _directory(dirname)
     model = os.path.basename(model_filename) if model_filename else "__model__"

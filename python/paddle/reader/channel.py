@@ -8,19 +8,27 @@ class Channel:
     """Ends cleanly from both sides: close() tells the makers to stop, fail() and finish() tell the user how it ended.
 
     (queue.Queue has neither: a maker whose user went away would wait in put() for ever.)
+
+    Threads are woken rarely, for each time the interpreter changes hands twice and the user, who is training, waits:
+    makers that found the queue full sleep until a quarter of it is used, and an item that is there is taken without a
+    lock. (More than a quarter would take longer than a step, and at its end the user would wait for the interpreter.)
     """
 
     def __init__(self, size: int):
         self._size = max(1, size)
+        self._refill = self._size - max(1, self._size // 4)  # so few items wake the makers
         self._items: deque = deque()
-        self._change = threading.Condition()
+        self._lock = threading.Lock()
+        self._room = threading.Condition(self._lock)
+        self._more = threading.Condition(self._lock)
+        self._full = False  # makers may wait for room
         self._makers = 0
         self._closed = False
         self._error: BaseException | None = None
 
     def start(self, target, *args) -> None:
         """Runs target(*args) in a thread. When all have ended, iteration ends; an exception goes to the user."""
-        with self._change:
+        with self._lock:
             self._makers += 1
         threading.Thread(target=self._make, args=(target, args), daemon=True).start()
 
@@ -28,41 +36,57 @@ class Channel:
         try:
             target(*args)
         except BaseException as error:  # whatever it is, the user must see it
-            with self._change:
+            with self._lock:
                 self._error = self._error or error
         finally:
-            with self._change:
+            with self._lock:
                 self._makers -= 1
-                self._change.notify_all()
+                self._more.notify_all()
 
     def put(self, item: Any) -> bool:
         """False when nobody wants items any more."""
-        with self._change:
+        with self._lock:
             while len(self._items) >= self._size and not self._closed:
-                self._change.wait()
+                self._wait_for_room()
             if not self._closed:
                 self._items.append(item)
-                self._change.notify_all()
+                self._more.notify()
             return not self._closed
+
+    def _wait_for_room(self) -> None:
+        """Waits in the second call: items are taken without the lock, so the maker looks again once it has told."""
+        if self._full:
+            self._room.wait()
+        self._full = True
 
     def get(self) -> Any:
         """The next item. StopIteration after the last one; an error of a maker comes at its place."""
-        with self._change:
+        try:
+            item = self._items.popleft()
+        except IndexError:
+            item = self._wait_for_item()
+        if self._full and len(self._items) <= self._refill:
+            with self._lock:
+                self._full = False
+                self._room.notify_all()
+        return item
+
+    def _wait_for_item(self) -> Any:
+        with self._lock:
             while not self._items and self._makers and not self._error and not self._closed:
-                self._change.wait()
+                self._more.wait()
             if self._items:
-                item = self._items.popleft()
-                self._change.notify_all()
-                return item
+                return self._items.popleft()
             if self._error:
                 raise self._error
             raise StopIteration
 
     def close(self) -> None:
-        with self._change:
+        with self._lock:
             self._closed = True
             self._items.clear()
-            self._change.notify_all()
+            self._room.notify_all()
+            self._more.notify_all()
 
     def __iter__(self):
         try:

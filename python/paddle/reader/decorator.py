@@ -3,6 +3,7 @@ import itertools
 import random
 from typing import Any, Callable, Iterator
 
+from .. import _core
 from .channel import Channel
 
 Reader = Callable[[], Iterator[Any]]
@@ -23,13 +24,13 @@ def shuffle(reader: Reader, buf_size: int) -> Reader:
     random.seed(n) before a pass makes its order repeatable.
     """
 
-    def shuffled():
+    def buffers():
         samples = iter(reader())
         while buffer := list(itertools.islice(samples, max(1, buf_size))):
-            random.shuffle(buffer)
-            yield from buffer
+            _core.shuffle(buffer, random.getrandbits)
+            yield buffer
 
-    return shuffled
+    return lambda: itertools.chain.from_iterable(buffers())
 
 
 def chain(*readers: Reader) -> Reader:

@@ -19,14 +19,14 @@ class _Ordered(Channel):
         self._waiting: dict = {}
 
     def put_at(self, index: int, item: Any) -> bool:
-        with self._change:
+        with self._lock:
             while index >= self._next - len(self._items) + self._size and not self._closed:
-                self._change.wait()
+                self._wait_for_room()
             self._waiting[index] = item
             while self._next in self._waiting:
                 self._items.append(self._waiting.pop(self._next))
                 self._next += 1
-            self._change.notify_all()
+            self._more.notify_all()
             return not self._closed
 
 

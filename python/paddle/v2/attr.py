@@ -4,7 +4,7 @@ from typing import Any, Optional
 from ..fluid import clip, initializer, regularizer
 from ..fluid.param_attr import ParamAttr
 
-__all__ = ["Extra", "ExtraAttr", "ExtraLayerAttribute", "Param", "ParameterAttribute"]
+__all__ = ["Extra", "ExtraAttr", "ExtraAttribute", "ExtraLayerAttribute", "Param", "ParameterAttribute"]
 
 
 class ParameterAttribute:
@@ -96,4 +96,4 @@ class ExtraLayerAttribute:
 
 
 Param = ParameterAttribute
-Extra = ExtraAttr = ExtraLayerAttribute
+Extra = ExtraAttr = ExtraAttribute = ExtraLayerAttribute

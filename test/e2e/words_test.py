@@ -1,0 +1,113 @@
+"""What people are told when a trainer fails, is stopped or finds somebody else at the address of a pserver."""
+import re
+import signal
+import socket
+import threading
+
+from cluster import Cluster, write_job
+from support import EndToEnd, main
+
+
+class WebServer:
+    """Answers every connection as HTTP does, and counts them."""
+
+    def __init__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.connections = 0
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+                self.connections += 1
+                with connection:
+                    connection.recv(1 << 16)
+                    connection.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+            except OSError:
+                if self.listener.fileno() < 0:
+                    return
+
+
+class WrongAddress(EndToEnd):
+    def test_somebody_else_listens_there(self):
+        """It is asked less and less often, and what it said is told."""
+        web = WebServer()
+        self.addCleanup(web.listener.close)
+        done = self.train(write_job(self), f"--pservers=127.0.0.1:{web.port}", "--trainers=1", "--peer_timeout=3", check=None)
+        self.refused(done, 7, f"gave up waiting for pserver 127.0.0.1:{web.port}: this is no frame of the paddle protocol: it looks like HTTP",
+                     "is its address right?")
+        self.assertLess(web.connections, 30)  # a data connection and a heartbeat
+        self.assertGreater(web.connections, 2)
+
+
+class LastWords(EndToEnd):
+    """Trainer 1 meets a record that is none; whoever waits for it is told so."""
+
+    def cluster(self, policy, *server_flags):
+        good = write_job(self, records=400)
+        bad = write_job(self, records=400, name="bad.json", data="bad.csv")
+        with open(self.path("bad.csv")) as f:
+            lines = f.readlines()
+        self.write("bad.csv", "".join(lines[:200]) + "nonsense\n" * 200)
+        return Cluster(self, lambda i: bad if i == 1 else good, 2, 2, server_flags=[f"--on_trainer_loss={policy}", *server_flags],
+                       trainer_flags=["--num_passes=2", "--min_block_size=64"])
+
+    def test_fail(self):
+        cluster = self.cluster("fail").start()
+        cluster.trainers[1].wait(3)
+        cluster.trainers[0].wait(7)
+        self.assertRegex(cluster.trainers[0].log(), r"the job ended: trainer 1 .* was lost .*; its last words: bad.csv:20[12]: ")
+
+    def test_wait(self):
+        cluster = self.cluster("wait", "--peer_timeout=4").start()
+        cluster.trainers[1].wait(3)
+        for s in cluster.servers:
+            s.wait_line(r"trainer 1 \(.*\) is lost: .*; its last words: bad.csv:20[12]: ")
+        look = self.paddle("status", f"--pservers={cluster.endpoints()}").stdout
+        self.assertRegex(look, r"(?m)^1 +lost .* FAILS: bad.csv:20[12]: ")
+        self.assertRegex(look, r"waiting for trainer 1 of 2: lost, \S+ failed \(bad.csv:20[12]: .*\) and said nothing for")
+        cluster.trainers[0].wait(7)
+        self.assertRegex(cluster.trainers[0].log(), r"the job ended: gave up after .*failed \(bad.csv:20[12]: ")
+
+
+class StoppedWhileWaiting(EndToEnd):
+    def check(self, trainer, words):
+        trainer.signal(signal.SIGINT)
+        trainer.wait(130)
+        last = trainer.log().strip().split("\n")[-1]
+        self.assertRegex(last, words)
+        self.assertNotIn("waiting for nothing", trainer.log())
+
+    def test_for_a_pserver(self):
+        cluster = Cluster(self, write_job(self), 1, 1)
+        cluster.ports = [[1]]  # nobody is there
+        trainer = cluster.start_trainer(0)
+        trainer.wait_line(r"job \S+: \d+ parameters")
+        self.check(trainer, r"stopped by a signal in pass 0 after 0 batches; nothing was saved$")
+
+    def test_for_a_trainer(self):
+        cluster = Cluster(self, write_job(self), 1, 2)
+        cluster.start_server(0)
+        for i in (1, 0):
+            cluster.start_trainer(i).wait_line("joined as trainer")
+            if i == 1:
+                self.check(cluster.trainers[1], r"stopped by a signal in pass 0 after \d batch(es)?$")
+        self.check(cluster.trainers[0], r"stopped by a signal in pass 0 after \d batch(es)?; nothing was saved$")
+
+    def test_the_model_it_goes_on_from(self):
+        """The path is right for the same command, with its workspace."""
+        cluster = Cluster(self, write_job(self), 1, 2, trainer_flags=["--num_passes=100000", "--workspace=ws", "--save_dir=out"])
+        cluster.start()
+        cluster.trainers[0].wait_line("saved ws/out/pass-00001")
+        cluster.trainers[0].signal(signal.SIGTERM)
+        cluster.trainers[0].wait(143)
+        found = re.search(r"stopped by a signal in pass (\d+) .*; go on with (--init_model_path=\S+/pass-\d+)$", cluster.trainers[0].log().strip())
+        self.assertTrue(found, cluster.trainers[0].log())
+        done = self.train(write_job(self), "--workspace=ws", "--save_dir=out", found[2], f"--num_passes={int(found[1]) + 1}")
+        self.assertIn("loaded /", done.stderr)
+
+
+if __name__ == "__main__":
+    main()
