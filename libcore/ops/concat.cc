@@ -165,6 +165,9 @@ Kernel bind_stack(const Bind& b) {
 void infer_stack_grad(Infer& i) {
   const Shape& y = i.shape("Y@GRAD");
   const int axis = resolve_axis(i, i.attr<int32_t>("axis"), y.rank());
+  i.check(y[axis] < 0 || y[axis] == i.count_out("X@GRAD"), "dimension ", axis, " of ",
+          i.tell("Y@GRAD"), " must be the number of gradients that come out, ",
+          i.count_out("X@GRAD"));
   Shape x = y.slice(0, axis);
   for (int d = axis + 1; d < y.rank(); ++d) x.append(y[d]);
   for (int k = 0; k < i.count_out("X@GRAD"); ++k) i.out("X@GRAD", x, i.dtype("Y@GRAD"), k);

@@ -189,6 +189,11 @@ void infer_huber(Infer& i) {
   i.out_like("Residual", "X");
 }
 
+void infer_huber_grad(Infer& i) {
+  check_pair(i, "Residual", "Out@GRAD");
+  infer_grad_same(i);
+}
+
 Kernel bind_huber(const Bind& b) {
   const Arg x = b.in("X"), y = b.in("Y"), out = b.out("Out"), residual = b.out("Residual");
   const Huber f{b.attr<float>("delta")};
@@ -276,7 +281,7 @@ std::vector<OpDef> loss_ops() {
        .in = {{"Residual"}, {"Out@GRAD"}},
        .out = {{"X@GRAD", SlotDef::optional}, {"Y@GRAD", SlotDef::optional}},
        .attrs = {{"delta", 1.0f}},
-       .infer = infer_grad_same,
+       .infer = infer_huber_grad,
        .bind = bind_huber_grad},
   };
 }
