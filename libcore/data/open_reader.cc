@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <limits>
 
 #include "base/suggest.h"
@@ -45,6 +46,12 @@ void check_spec(const ReaderSpec& spec) {
 
 std::unique_ptr<Reader> open_reader(const ReaderSpec& spec) {
   check_spec(spec);
+  // Whoever names a directory does not want made-up data for a slip of the pen.
+  std::error_code none;
+  require(spec.data_dir.empty() || std::filesystem::is_directory(spec.data_dir, none),
+          Error::Kind::io, "there is no directory ", spec.data_dir,
+          ", which data_dir names; check the path, or leave --data_dir out to look in "
+          "PADDLE_DATA_HOME and ~/.cache/paddle/dataset");
   return format_of(spec.format).open(spec);
 }
 

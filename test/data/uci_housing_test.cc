@@ -1,3 +1,5 @@
+#include <filesystem>
+
 #include "data/support.h"
 
 using namespace paddle;
@@ -51,6 +53,8 @@ TEST_CASE("uci_housing: nowhere to be found", "[data]") {
   const TempDir dir;
   ReaderSpec spec = housing(dir.path() + "/a");
   spec.home = dir.path();
+  CHECK_THAT(error_of(spec), Contains("there is no directory " + spec.data_dir));
+  std::filesystem::create_directory(spec.data_dir);
   const auto reader = open_reader(spec);
   CHECK(reader->records() == 404);
   CHECK(reader->source() == "uci_housing: no file housing.data in " + dir.path() + "/a, " +

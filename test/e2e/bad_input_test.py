@@ -62,6 +62,7 @@ class BadJob(EndToEnd):
         self.refused(done, CONFIG, "PADDLE_INIT_NUM_PASES", "did you mean")
 
     def test_missing_and_broken_job_files(self):
+        self.refused(self.train("fit_a_line.json", "--data_dir=/nowhere/data", check=None), IO, "/nowhere/data", "leave --data_dir out")
         self.refused(self.train("/nowhere/job.json", check=None), IO, "/nowhere/job.json")
         self.refused(self.train(self.write("empty.json", ""), check=None), CONFIG, "empty.json:1:")
         self.refused(self.train(self.write("half.json", '{"inputs": ['), check=None), CONFIG, "half.json:1:")
