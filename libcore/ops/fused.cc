@@ -206,8 +206,6 @@ Kernel bind_fc_grad(const Bind& b) {
   });
 }
 
-// One row per sequence: the sum, mean or sum / sqrt(length) of its ids' rows, without the rows in
-// between.
 void check_embedding_pool(const Infer& i) {
   const Meta& ids = i.in("Ids");
   i.check(i.shape("W").rank() == 2, "W must be a matrix [rows, width], found ", i.tell("W"));
@@ -218,6 +216,8 @@ void check_embedding_pool(const Infer& i) {
           "the sequences of ", i.tell("Ids"), " must cover all of it");
 }
 
+// One row per sequence: the sum, mean or sum / sqrt(length) of its ids' rows, without the rows in
+// between.
 void infer_embedding_pool(Infer& i) {
   check_embedding_pool(i);
   const Meta& ids = i.in("Ids");
