@@ -117,6 +117,45 @@ class Fleet(JobCase):
                     self.assertLess(sum(own[-5:]) / 5, untrained)
 
 
+UNDER_MPIRUN = """
+import sys
+sys.modules["mpi4py"] = None  # the processes of this test have only the variables of mpirun
+import numpy as np
+import paddle.fluid as fluid
+from paddle.fluid.incubate.fleet.base import role_maker
+from paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler import fleet
+
+fleet.init(role_maker.MPISymetricRoleMaker())
+x = fluid.layers.data("x", [4])
+cost = fluid.layers.mean(fluid.layers.fc(x, 1))
+fleet.distributed_optimizer(fluid.optimizer.SGD(0.01)).minimize(cost)
+if fleet.is_server():
+    fleet.init_server()
+    fleet.run_server()
+else:
+    fleet.init_worker()
+    exe = fluid.Executor()
+    exe.run(fleet.startup_program)
+    for _ in range(10):
+        exe.run(fleet.main_program, feed={"x": np.ones((2, 4), "float32")})
+    fleet.stop_worker()
+"""
+
+
+class Mpi(JobCase):
+    def test_servers_end_with_the_workers(self):
+        """mpirun waits for all of its processes, and nobody stops the servers."""
+        script = os.path.join(self.dir, "mpi.py")
+        with open(script, "w") as f:
+            f.write(UNDER_MPIRUN)
+        port = self.endpoints(1)[0].rsplit(":", 1)[1]
+        for rank in ("0", "1"):
+            self.start("rank" + rank, script=script,
+                       env={"OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_RANK": rank, "PADDLE_PORT": port})
+        for rank in ("0", "1"):
+            self.wait("rank" + rank)
+
+
 TWO_MACHINES = """
 import time
 import numpy as np

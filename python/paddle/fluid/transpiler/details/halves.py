@@ -87,6 +87,7 @@ class ServerHalf:
         self.endpoint = endpoint
         self.origin = None
         self.presets = {}
+        self.ends_with_job = False  # else somebody stops it
 
     def load_vars(self, executor, dirname, program, vars, predicate, filename):
         """Takes this server's rows of what was saved in the form of one process; what is not this server's is left
@@ -134,6 +135,8 @@ class ServerHalf:
 
     def run(self, executor, program, feed, fetches, scope, return_numpy):
         flags = {} if "PADDLE_INIT_PEER_TIMEOUT" in os.environ else {"peer_timeout": str(_FOREVER)}
+        if self.ends_with_job:
+            flags["exit_when_done"] = "true"
         with _TerminatedInGoodOrder():
             _core.serve(program._core, self.presets, flags)
         return []

@@ -37,6 +37,8 @@ def _whole(names: Sequence[str], default: Optional[str] = None) -> Optional[int]
 class RoleMakerBase:
     """What all role makers can tell. ``generate_role`` is called once, by ``fleet.init``."""
 
+    servers_end_with_job = False  # whoever has started them stops them
+
     def __init__(self):
         self._role = None
         self._current_id = -1
@@ -205,11 +207,15 @@ class GeneralRoleMaker(PaddleCloudRoleMaker):
 
 class MPISymetricRoleMaker(RoleMakerBase):
     """Two processes per node under mpirun: even ranks serve, odd ranks work. With mpi4py the addresses are
-    exchanged; without it all processes must be of one machine, or PADDLE_PSERVERS names the hosts of the servers."""
+    exchanged; without it all processes must be of one machine, or PADDLE_PSERVERS names the hosts of the servers.
+    mpirun waits for all processes, so the servers end when all workers have stopped."""
+
+    servers_end_with_job = True
 
     def __init__(self):
         super().__init__()
-        self._comm = None
+        self._comm = None  # of all
+        self._own_comm = None  # of those with this role
 
     def generate_role(self) -> None:
         if self._role_is_generated:
@@ -220,6 +226,8 @@ class MPISymetricRoleMaker(RoleMakerBase):
         self._role = Role.SERVER if rank % 2 == 0 else Role.WORKER
         self._current_id = rank // 2
         self._worker_num = size // 2
+        if self._comm is not None:
+            self._own_comm = self._comm.Split(int(self._role), rank)
         hosts = self._hosts(size)
         # The same on all ranks, as nobody tells them: servers of one host get ports of their own.
         port = random.Random(size // 2).randint(60001, 64000)
@@ -264,10 +272,14 @@ class MPISymetricRoleMaker(RoleMakerBase):
         return ["127.0.0.1"] * (size // 2)
 
     def barrier_all(self) -> None:
+        """Waits for every process, so for servers too, which must call it before they serve."""
         if self._comm is not None:
             self._comm.barrier()
 
-    barrier_worker = barrier_all
+    def barrier_worker(self) -> None:
+        """Waits for all processes with the role of this one."""
+        if self._own_comm is not None:
+            self._own_comm.barrier()
 
 
 class UserDefinedCollectiveRoleMaker(RoleMakerBase):

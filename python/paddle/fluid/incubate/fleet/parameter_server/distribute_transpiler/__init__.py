@@ -78,10 +78,11 @@ class DistributedTranspiler(Fleet):
         io.load_persistables(self._executor, model_dir, self.main_program)
 
     def run_server(self) -> None:
-        """Serves until a signal ends the process."""
+        """Serves until a signal ends the process; under mpirun until all workers have stopped."""
         if not self.is_server():
             raise ValueError("run_server() is for servers, and this process is a worker")
         self._cut()
+        self.main_program._distributed.ends_with_job = self._roles().servers_end_with_job
         self._executor.run(self.main_program)
 
     # -- models
