@@ -1,5 +1,6 @@
 """The cut as scripts see it: signatures of three eras, op lists, names, mistakes; and role makers."""
 import os
+import sys
 import unittest
 from unittest import mock
 
