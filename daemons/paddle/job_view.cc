@@ -95,7 +95,7 @@ std::string JobView::progress(int columns) const {
   if (told == 0) return "";
   now.cost /= static_cast<double>(told);
   const double passed = last_ - start_;
-  if (passed <= 0) return progress_line(now, -1, -1, columns);
+  if (passed <= 0 || now.samples == 0) return progress_line(now, -1, -1, columns);
   const double rate = static_cast<double>(now.samples) / passed;
   // By whole passes: how many batches one has, nobody has told.
   const int64_t done = now.pass - start_pass_, left = std::max<int64_t>(passes_ - now.pass, 0);

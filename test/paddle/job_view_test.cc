@@ -24,7 +24,8 @@ TEST_CASE("view of a job", "[paddle]") {
   SECTION("passes, costs, rates") {
     view.take(0, prefix + " Pass=0 Batch=10 samples=100 AvgCost=4 Eval: ", 10);
     CHECK(view.progress(100) == "pass 2/10  batch 0  cost 4");
-    view.take(1, prefix + " Pass=0 Batch=10 samples=100 AvgCost=2 Eval: ", 10);
+    view.take(1, prefix + " Pass=0 Batch=10 samples=100 AvgCost=2 Eval: ", 11);
+    CHECK(view.progress(100) == "pass 2/10  batch 0  cost 3");  // a rate needs two reports of one
     view.take(0, prefix + " Pass=1 Batch=10 samples=100 AvgCost=3 Eval: ", 12);
     CHECK(view.progress(100) == "pass 2/10  batch 0  cost 2.5  50.0 samples/s");
     view.take(1, prefix + " Pass=1 Batch=10 samples=100 AvgCost=1 Eval: ", 12);
