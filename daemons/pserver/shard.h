@@ -167,6 +167,7 @@ class Shard {
   void try_close(Slice& slice);
   void close_ready_rounds();
   void answer_pulls(Slice& slice);
+  void send_back_the_early();
   void fetch(Peer& peer, uint64_t id, const msg::Fetch& fetch);
 
   // shard_snapshot.cc

@@ -149,6 +149,20 @@ void Shard::try_close(Slice& slice) {
 void Shard::close_ready_rounds() {
   if (state_ != msg::ShardState::ready || !sync() || !members_->failure().empty()) return;
   for (Slice& s : store_->slices()) try_close(s);
+  send_back_the_early();
+}
+
+// Those who joined ahead of the others, where the others have left before they got there.
+void Shard::send_back_the_early() {
+  for (const Slice& s : store_->slices()) {
+    if (rounds_[s.info().place].pulls.empty() || s.contributors() > 0) continue;
+    bool reachable = false;
+    for (uint32_t t = 0; t < members_->count(); ++t)
+      reachable = reachable || members_->required(t, s.version());
+    if (!reachable)
+      return fail_pending(Code::stale_epoch,
+                          text("all others have left at step ", s.version(), ": greet again"));
+  }
 }
 
 // ---- pulls
@@ -172,7 +186,10 @@ void Shard::await_version(Peer& peer, uint64_t id, Slice& slice, uint64_t versio
     return send_values(peer, id, slice, slice.values(), now);
   if (version + 1 == now && !slice.previous().empty())
     return send_values(peer, id, slice, slice.previous(), version);
-  if (version < now || (sync() && version > now + 1))
+  // Only who joins ahead of the others, as one that was dropped does, may ask for more than the
+  // next.
+  const bool joins_there = version == (*members_)[peer.trainer].first_round;
+  if (version < now || (sync() && version > now + 1 && !joins_there))
     return fail(
         peer, id, Code::unknown_version,
         text(peer.name(), " asked for version ", version, " of '", slice.info().name,
@@ -180,6 +197,7 @@ void Shard::await_version(Peer& peer, uint64_t id, Slice& slice, uint64_t versio
   Round& round = rounds_[slice.info().place];
   if (round.pulls.empty() && slice.contributors() == 0) round.begun = peer.connection->last_heard();
   round.pulls.push_back({&peer, id, version});
+  if (sync() && joins_there) send_back_the_early();
 }
 
 void Shard::send_values(Peer& peer, uint64_t id, const Slice& slice, wire::Bytes values,

@@ -171,8 +171,10 @@ Rewind PsClient::join_once(uint64_t first_step) {
       }
     } catch (const Disrupted& broken) {
       log_detail(1, broken.why);
-      // The job went on while a dropped trainer tried to catch up: aim further ahead.
-      if (links_[0]->greeting() && links_[0]->greeting()->lost) margin_ = margin_ * 2 + 1;
+      // The job went on while a dropped trainer tried to catch up: aim further ahead. Once a shard
+      // has let it join, the others wait for it.
+      const auto& first = links_[0]->greeting();
+      margin_ = first && first->lost ? margin_ * 2 + 1 : 0;
       if (lost_id_) {
         options_.hello.incarnation = mix64(options_.hello.incarnation) | 1;
         heartbeat_ = std::make_unique<Heartbeat>(options_.shards, options_.hello);
