@@ -8,6 +8,7 @@
     dataset.set_filelist(["part-0", "part-1"])
     exe.train_from_dataset(program=fluid.default_main_program(), dataset=dataset)
 """
+import atexit
 import random
 import sys
 import threading
@@ -22,7 +23,9 @@ __all__ = ["DatasetBase", "DatasetFactory", "InMemoryDataset", "QueueDataset"]
 
 class Task:
     """A function that runs in a thread; wait() ends with what it raised. Ctrl-C while this thread starts it or waits
-    for it calls `stop` first."""
+    for it calls `stop` first, and so does the end of the script: commands must not outlive it."""
+
+    _running: set = set()
 
     def __init__(self, function: Callable[[], None], stop: Callable[[], None]):
         self._function, self._stop = function, stop
@@ -35,8 +38,10 @@ class Task:
             self._error = error
         finally:
             self._done.set()
+            Task._running.discard(self)
 
     def start(self) -> "Task":
+        Task._running.add(self)
         self._or_stop(threading.Thread(target=self._run, daemon=True).start)
         return self
 
@@ -56,6 +61,18 @@ class Task:
     def join(self, seconds: float) -> None:
         """Waits for its end, whatever that is, but not for ever."""
         self._done.wait(max(0.0, seconds))
+
+    @classmethod
+    def end_all(cls) -> None:
+        """Stops those that run, and gives them a second."""
+        running = list(cls._running)
+        for task in running:
+            task._stop()
+        for task in running:
+            task.join(1)
+
+
+atexit.register(Task.end_all)
 
 
 class DatasetFactory:
