@@ -183,10 +183,10 @@ class Slots(unittest.TestCase):
         self.interrupt("QueueDataset", "fluid.Executor(fluid.CPUPlace()).train_from_dataset(dataset=d)")
 
     def test_ctrl_c_ends_loading(self):
-        for call, command in (("d.load_into_memory()", "sleep 1000"), ("d.load_into_memory()", "yes 1 2"),
-                              ("d.preload_into_memory(); d.wait_preload_done()", "yes 1 2")):
-            with self.subTest(call=call, command=command):
-                self.interrupt("InMemoryDataset", call, command)
+        for call in ("d.load_into_memory()", "d.preload_into_memory(); d.wait_preload_done()"):
+            for command in ("sleep 1000", "yes 1 2"):
+                with self.subTest(call=call, command=command):
+                    self.interrupt("InMemoryDataset", call, command)
 
     def interrupt(self, kind, call, command="sleep 1000"):
         names, _ = self.write(files=1)

@@ -46,9 +46,14 @@ class Task:
         return self
 
     def wait(self) -> None:
-        self._or_stop(self._done.wait)
+        self._or_stop(self._wait)
         if self._error:
             raise self._error
+
+    def _wait(self) -> None:
+        """A signal that comes just before the wait does not end it: look again now and then."""
+        while not self._done.wait(0.2):
+            pass
 
     def _or_stop(self, call: Callable[[], Any]) -> None:
         try:

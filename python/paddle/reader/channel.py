@@ -74,7 +74,7 @@ class Channel:
     def _wait_for_item(self) -> Any:
         with self._lock:
             while not self._items and self._makers and not self._error and not self._closed:
-                self._more.wait()
+                self._more.wait(0.2)  # Ctrl-C just before it would not end a wait for ever
             if self._items:
                 return self._items.popleft()
             if self._error:
