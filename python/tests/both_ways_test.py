@@ -9,18 +9,10 @@ import unittest.mock
 import numpy as np
 import paddle
 import paddle.fluid as fluid
+from dist_support import housing_job
 from support import Case, fresh
 
-JOB = """{
-  "inputs": [{"name": "x", "shape": 13}, {"name": "y", "shape": 1}],
-  "layers": [
-    {"type": "fc", "name": "fc_0", "input": "x", "size": 1},
-    {"type": "square_error_cost", "name": "cost", "input": "fc_0", "label": "y"}
-  ],
-  "cost": "cost",
-  "optimizer": {"type": "momentum", "learning_rate": 0.01, "momentum": 0.9},
-  "data": {"format": "uci_housing", "batch_size": 20, "shuffle": false}
-}"""
+JOB = housing_job({"type": "momentum", "learning_rate": 0.01, "momentum": 0.9}, shuffle=False)
 TRAINER = os.path.join(os.environ["PADDLE_TEST_BUILD"], "daemons", "trainer", "paddle_trainer")
 
 

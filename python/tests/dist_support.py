@@ -1,4 +1,5 @@
 """Processes of a job on this machine, for tests: every one has a name, a log and a deadline."""
+import json
 import os
 import re
 import shutil
@@ -13,6 +14,17 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 SCRIPT = os.path.join(HERE, "dist_script.py")
 LIMIT = 120  # seconds that anything may take
+
+
+def housing_job(optimizer, **data):
+    """A job file for the network of the guides' fit_a_line."""
+    return json.dumps({
+        "inputs": [{"name": "x", "shape": 13}, {"name": "y", "shape": 1}],
+        "layers": [{"type": "fc", "name": "fc_0", "input": "x", "size": 1},
+                   {"type": "square_error_cost", "name": "cost", "input": "fc_0", "label": "y"}],
+        "cost": "cost",
+        "optimizer": optimizer,
+        "data": {"format": "uci_housing", "batch_size": 20, **data}})
 
 
 class JobCase(unittest.TestCase):

@@ -7,7 +7,7 @@ import unittest
 
 import numpy as np
 
-from dist_support import HERE, JobCase
+from dist_support import HERE, JobCase, housing_job
 
 
 def value(text):
@@ -246,7 +246,7 @@ class Daemons(JobCase):
         eps = self.endpoints(1)
         job = os.path.join(self.dir, "job.json")
         with open(job, "w") as f:
-            f.write(JOB)
+            f.write(housing_job({"type": "sgd", "learning_rate": 0.001}))
         self.start("s0", script=os.path.join(HERE, "guides", "bare_metal.py"),
                    env={"PSERVERS": eps[0], "SERVER_ENDPOINT": eps[0], "TRAINING_ROLE": "PSERVER",
                         "TRAINER_COUNT": "1"})
@@ -257,18 +257,6 @@ class Daemons(JobCase):
         self.wait_for("s0", "the job 'default' is done")
         self.assertIn("fc_0.w_0", os.listdir(os.path.join(self.dir, "out", "pass-00001")))
         self.stop("s0")
-
-
-JOB = """{
-  "inputs": [{"name": "x", "shape": 13}, {"name": "y", "shape": 1}],
-  "layers": [
-    {"type": "fc", "name": "fc_0", "input": "x", "size": 1},
-    {"type": "square_error_cost", "name": "cost", "input": "fc_0", "label": "y"}
-  ],
-  "cost": "cost",
-  "optimizer": {"type": "sgd", "learning_rate": 0.001},
-  "data": {"format": "uci_housing", "batch_size": 20}
-}"""
 
 
 if __name__ == "__main__":
