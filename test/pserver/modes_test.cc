@@ -110,8 +110,17 @@ TEST_CASE("a lost trainer is dropped, waited for, or ends the job", "[pserver]")
     CHECK(w.lost);
     CHECK(back.join(1).failed(Code::stale_epoch));  // the job has gone on
     CHECK(back.join(4).type == Body::Ack);
+    CHECK(back.await(back.pull(10, 5)).failed(Code::unknown_version));
+    const uint64_t ahead = back.pull(10, 4);  // two ahead of the others
+    SECTION("who joined beyond the end of the job greets again") {
+      CHECK(two.a.complete(msg::Phase::finished).type == Body::Ack);
+      CHECK(back.await(ahead).failed(Code::stale_epoch));
+      CHECK(back.await(back.pull(10, 4)).failed(Code::stale_epoch));
+      CHECK(back.join(2).type == Body::Ack);
+      CHECK(back.await(back.push(10, 2, ones)).version == 3);
+      return;
+    }
     CHECK(two.a.await(two.a.push(10, 2, ones)).version == 3);
-    const uint64_t ahead = back.pull(10, 4);
     CHECK(two.a.await(two.a.push(10, 3, ones)).version == 4);
     CHECK(back.await(ahead).version == 4);
     const uint64_t open = two.a.push(10, 4, ones);
