@@ -266,7 +266,8 @@ class Networks(FaultTest):
         for seed in SEEDS:
             with self.subTest(seed=seed):
                 counts = self.through(f"cut{seed}-", seed, Plan(seed, faults=12, cut_after=(1, 200000), drop_share=0.1))
-                self.assertGreater(counts["cuts"], 5, counts)
+                self.assertGreater(counts["cuts"], 1, counts)
+                self.assertGreater(counts["cuts"] + counts["drops"], 8, counts)  # a connection is cut, or dropped as it begins
 
     def test_cuts_in_the_first_bytes(self):
         """Every byte of the greeting and of what follows is the last one once."""
