@@ -1,0 +1,242 @@
+// Every message between trainers, pservers and observers as a plain struct. schemas/wire.fbs says
+// how each one is laid out in bytes; read_message() and write_message() are the only places that
+// translate. What was read has a sound structure and known enum values; whether it makes sense is
+// for the receiver to decide.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace paddle::wire {
+
+enum class Mode : uint8_t { sync, async, half_async, geo };
+enum class Role : uint8_t { trainer, beat, observer };
+enum class ShardState : uint8_t { empty, configuring, ready, stopping };
+enum class Phase : uint8_t { finished, bye };
+enum class FailureCode : uint8_t {
+  protocol,        // the request makes no sense: a bug in the program that sent it
+  refused,         // the peers do not fit each other: fix the configuration and start again
+  stale_epoch,     // the job went back to an earlier step: greet again
+  expired,         // this incarnation lost its lease: greet again with a new one
+  job_failed,      // the job ended, for the reason given
+  stopping,        // the pserver is shutting down
+  not_finite,      // a gradient holds NaN or Inf and was not applied
+  unknown_version  // a version that is gone, or a slice or variable that is not here
+};
+const char* name_of(Mode mode);
+const char* name_of(ShardState state);
+
+// Where a trainer is in its data, before or after a step.
+struct Position {
+  uint64_t pass = 0, record = 0, batch = 0, samples = 0;
+  bool operator==(const Position&) const = default;
+};
+
+// The last push of a trainer, as a shard remembers it.
+struct LastPush {
+  uint64_t step = 0;
+  Position begin, end;
+  bool operator==(const LastPush&) const = default;
+};
+
+struct Hello {  // first on every connection; answered by Welcome or Failure
+  uint32_t protocol = 0;
+  std::string build;  // version of the program, for the text of a refusal
+  Role role = Role::trainer;
+  std::string job;
+  Mode mode = Mode::sync;
+  uint32_t trainer = 0, trainers = 1;
+  uint64_t incarnation = 0;        // a new one each time the process starts, or has expired
+  uint32_t shard = 0, shards = 1;  // which of the trainer's endpoints this is, and of how many
+  std::string program;             // digest of the whole training program
+  std::string process;             // "host:pid"
+  bool takes_id = false;           // the shard assigns the first free trainer id
+  std::string outline;             // the program as text, cut at max_outline
+};
+inline constexpr size_t max_outline = 24u << 10;
+
+struct SliceState {
+  uint32_t slice = 0;  // id in the cut
+  uint64_t version = 0;
+  bool contributed = false;  // sync: this trainer's gradient for the round of `version` is there
+  uint64_t last_step = 0;    // async: steps of this trainer applied so far
+};
+
+struct Welcome {
+  uint64_t instance = 0;  // a new one each time the pserver starts
+  uint64_t epoch = 0;     // rises with every rollback
+  ShardState state = ShardState::empty;
+  uint32_t trainer = 0;  // the id, where the shard assigned it
+  std::string init;      // digest of the first values, once configured
+  std::string configured_by;
+  std::vector<SliceState> slices;
+  std::vector<uint64_t> snapshots;  // steps that the shard can go back to, rising
+  std::optional<LastPush> last_push;
+  bool lost = false;  // the trainer was dropped: it joins at the newest version
+};
+
+struct ConfiguredSlice {
+  uint32_t id = 0;
+  std::string name, grad;  // the parameter and its merged gradient in the shard's program
+  int32_t block = 0;       // that updates it
+};
+
+struct ConfiguredVariable {  // a variable that the shard keeps: a slice or optimizer state
+  std::string name;
+  uint8_t dtype = 0;  // VarType.Type of framework.proto
+  std::vector<int64_t> dims;
+};
+
+struct Configure {  // compare-and-set: the first wins. Values follow in SetValue messages
+  uint64_t epoch = 0, step = 0;
+  bool reset = false;  // replaces what is there
+  std::string init;
+  std::string program;  // bytes, schemas/program.fbs
+  std::vector<ConfiguredSlice> slices;
+  std::vector<ConfiguredVariable> variables;
+};
+
+struct SetValue {  // bulk: bytes of variable `index` from `offset` on
+  uint64_t epoch = 0;
+  uint32_t index = 0;
+  uint64_t offset = 0;
+  bool last = false;  // of this configuration; answered by Ack
+};
+
+struct Join {  // answered by Ack; rounds from `step` on wait for this trainer
+  uint64_t epoch = 0, step = 0;
+};
+
+struct PushPart {
+  uint64_t based_on = 0;  // async: version that the gradient was computed with
+  uint32_t slice = 0;
+  uint32_t merged = 1;  // async: steps whose gradients are merged in this one
+};
+
+// Gradients of one or more slices. Bulk: the gradients in the order of `parts`, one behind the
+// other. Answered by one Values (where `pull` is set) or Ack, once all slices have step + 1.
+struct Push {
+  uint64_t step = 0, epoch = 0;
+  Position begin, end;
+  bool pull = false;
+  std::span<const PushPart> parts;  // read: in the frame, valid while the message is handled
+};
+
+struct PullPart {
+  uint64_t version = 0;  // at least; sync: exactly
+  uint32_t slice = 0;
+  uint32_t reserved = 0;
+};
+
+struct Pull {  // answered by Values once all slices have their version
+  uint64_t epoch = 0;
+  std::span<const PullPart> parts;
+};
+
+struct ValuesPart {
+  uint64_t version = 0;
+  uint32_t slice = 0;
+  uint32_t dropped = 0;  // async: 1 where the gradient was too old and was not applied
+};
+
+struct Values {  // bulk: the slices in the order of `parts`
+  std::span<const ValuesPart> parts;
+};
+
+struct Fetch {  // bytes of a variable; answered by Ack with bulk
+  std::string variable;
+  uint64_t offset = 0, bytes = 0;
+};
+
+struct Rollback {  // to the snapshot of `step`; answered by Ack. Compare-and-set by epoch
+  uint64_t epoch = 0, step = 0;
+};
+
+struct Complete {
+  Phase phase = Phase::finished;
+};
+
+// What a trainer reports about itself once a second; answered by BeatAck.
+struct Progress {
+  uint32_t trainer = 0;
+  uint64_t incarnation = 0;
+  uint64_t step = 0, pass = 0, passes = 0, batch = 0, batches = 0, samples = 0;
+  double rate = 0;  // samples per second
+  double cost = 0;
+  std::string state;  // "training", "testing", "saving", "waiting for …"
+  std::string error;  // why the trainer is about to fail
+};
+
+struct BeatAck {
+  uint64_t epoch = 0;
+  std::string waiting;    // whom the shard waits for, "" for nobody
+  uint32_t finished = 0;  // trainers that have finished
+  std::string failure;    // why the job ended, "" while it goes on
+  bool saved = false;     // trainer 0 has saved and left, or nobody waits for it: others may leave
+};
+
+struct Ack {
+  uint64_t version = 0;  // of Fetch: the lowest version of the shard's slices
+};
+
+struct Failure {
+  FailureCode code = FailureCode::protocol;
+  std::string message;
+};
+
+struct StatusAsk {};
+
+struct MemberStatus {
+  uint32_t trainer = 0;
+  std::string state, process;
+  double seconds = 0;  // in that state
+  uint64_t step = 0;
+  Progress progress;
+  uint64_t staleness_max = 0;
+  double staleness_mean = 0;
+  uint64_t dropped = 0, not_finite = 0;
+  uint64_t bytes_in = 0, bytes_out = 0, messages_in = 0, messages_out = 0;  // of its connections
+};
+
+struct SliceStatus {
+  std::string name;
+  uint64_t bytes = 0, version = 0;
+  std::string waiting;  // trainers that the round lacks
+};
+
+// All that a shard has to say about itself.
+struct Status {
+  uint64_t instance = 0;
+  std::string build, job;
+  Mode mode = Mode::sync;
+  ShardState state = ShardState::empty;
+  bool sparse = false;
+  uint64_t epoch = 0;
+  double uptime = 0;
+  uint64_t step = 0;  // lowest version
+  double steps_per_second = 0;
+  uint64_t bytes_in = 0, bytes_out = 0, messages_in = 0, messages_out = 0;
+  double cpu_seconds = 0;
+  std::vector<MemberStatus> members;
+  std::vector<SliceStatus> slices;
+  std::vector<uint64_t> snapshots;
+  std::vector<std::string> last_errors;
+  std::string waiting;
+};
+
+using Body = std::variant<Hello, Welcome, Configure, SetValue, Join, Push, Pull, Values, Fetch,
+                          Rollback, Complete, Progress, BeatAck, Ack, Failure, StatusAsk, Status>;
+
+struct Message {
+  uint64_t id = 0;  // pairs an answer with its request
+  Body body;
+};
+
+// "Push", for sentences.
+const char* name_of(const Body& body);
+
+}  // namespace paddle::wire
