@@ -50,6 +50,15 @@ std::string did_you_mean(std::string_view word, std::span<const std::string> kno
   return guess.empty() ? "" : " (did you mean '" + guess + "'?)";
 }
 
+std::string joined(std::span<const std::string> words, std::string_view between) {
+  std::string out;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) out += between;
+    out += words[i];
+  }
+  return out;
+}
+
 std::string listed(std::span<const std::string> words) {
   std::string out;
   for (size_t i = 0; i < words.size(); ++i) {

@@ -1,7 +1,6 @@
 #include "graph/cut_parts.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <string_view>
 
@@ -13,34 +12,6 @@ namespace paddle {
 namespace {
 
 constexpr auto config = Error::Kind::config;
-
-// Ops that treat every element alone: on slices they do what they do on the whole.
-constexpr std::array elementwise_ops = {
-    "abs",
-    "adadelta",
-    "adagrad",
-    "adam",
-    "adamax",
-    "assign",
-    "cast",
-    "clip",
-    "decayed_adagrad",
-    "elementwise_add",
-    "elementwise_div",
-    "elementwise_max",
-    "elementwise_min",
-    "elementwise_mul",
-    "elementwise_sub",
-    "ftrl",
-    "momentum",
-    "rmsprop",
-    "scale",
-    "sgd",
-    "sign",
-    "sqrt",
-    "square",
-    "sum",
-};
 
 template <class List>
 bool contains(const List& list, std::string_view word) {
@@ -146,7 +117,7 @@ const Op* whole_initializer(const Program& startup, const std::string& name) {
 std::string why_whole(const Block& block, const Program& startup, const ParamUpdate& u) {
   const Shape& shape = block.var(u.names.param).shape;
   for (const Op* op : u.ops) {
-    if (!contains(elementwise_ops, op->type))
+    if (!op_def(op->type).elementwise)
       return text("the op ", op->type, " of its update needs the whole gradient");
     Names names = op->in.all();
     const Names outs = op->out.all();

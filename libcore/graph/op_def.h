@@ -51,6 +51,9 @@ struct OpDef {
   // Input slots of which only the shape is read: their memory may be gone.
   std::vector<std::string> shape_only = {};
   std::vector<std::string> required_attrs = {};
+  // Every element of the outputs depends on the elements of the same place, and on one-element
+  // inputs, alone: on a slice of its arrays the op does what it does on the whole.
+  bool elementwise = false;
 };
 
 // The definition, or null. Defined by the generated table in ops/, so that graph/ needs no list of

@@ -8,97 +8,35 @@ namespace paddle {
 namespace {
 
 // A variable that an update keeps for each parameter.
-struct State {
+struct StateVar {
   std::string name;     // "moment1" makes "fc_0.w_0_moment1_0"
   std::string in, out;  // slots; out is "" where the op only reads it
   float first = 0;
   float factor = 0;  // not 0: a number (shape [1]) that is multiplied by this after the updates
 };
 
-// An optimizer as data: the op, its state, its attributes.
-struct Rule {
-  std::string op;
-  std::vector<State> states;
-  Attrs attrs;
-  bool takes_rate = true;
-};
-
-Rule rule(const Sgd&) { return {.op = "sgd"}; }
-
-Rule rule(const Momentum& o) {
-  return {.op = "momentum",
-          .states = {{"velocity", "Velocity", "VelocityOut"}},
-          .attrs = {{"mu", o.momentum}, {"use_nesterov", o.use_nesterov}}};
-}
-
-Rule rule(const Adagrad& o) {
-  return {.op = "adagrad",
-          .states = {{"moment", "Moment", "MomentOut", o.initial_accumulator_value}},
-          .attrs = {{"epsilon", o.epsilon}}};
-}
-
-Rule rule(const Adam& o) {
-  return {.op = "adam",
-          .states = {{"moment1", "Moment1", "Moment1Out"},
-                     {"moment2", "Moment2", "Moment2Out"},
-                     {"beta1_pow_acc", "Beta1Pow", "", o.beta1, o.beta1},
-                     {"beta2_pow_acc", "Beta2Pow", "", o.beta2, o.beta2}},
-          .attrs = {{"beta1", o.beta1},
-                    {"beta2", o.beta2},
-                    {"epsilon", o.epsilon},
-                    {"lazy_mode", o.lazy_mode}}};
-}
-
-Rule rule(const Adamax& o) {
-  return {.op = "adamax",
-          .states = {{"moment", "Moment", "MomentOut"},
-                     {"inf_norm", "InfNorm", "InfNormOut"},
-                     {"beta1_pow_acc", "Beta1Pow", "", o.beta1, o.beta1}},
-          .attrs = {{"beta1", o.beta1}, {"beta2", o.beta2}, {"epsilon", o.epsilon}}};
-}
-
-Rule rule(const DecayedAdagrad& o) {
-  return {.op = "decayed_adagrad",
-          .states = {{"moment", "Moment", "MomentOut"}},
-          .attrs = {{"decay", o.decay}, {"epsilon", o.epsilon}}};
-}
-
-Rule rule(const RmsProp& o) {
-  return {.op = "rmsprop",
-          .states = {{"momentum", "Moment", "MomentOut"},
-                     {"mean_square", "MeanSquare", "MeanSquareOut"},
-                     {"mean_grad", "MeanGrad", "MeanGradOut"}},
-          .attrs = {{"epsilon", o.epsilon},
-                    {"decay", o.rho},
-                    {"momentum", o.momentum},
-                    {"centered", o.centered}}};
-}
-
-Rule rule(const Adadelta& o) {
-  return {.op = "adadelta",
-          .states = {{"_avg_squared_grad", "AvgSquaredGrad", "AvgSquaredGradOut"},
-                     {"_avg_squared_update", "AvgSquaredUpdate", "AvgSquaredUpdateOut"}},
-          .attrs = {{"epsilon", o.epsilon}, {"rho", o.rho}},
-          .takes_rate = false};
-}
-
-Rule rule(const Ftrl& o) {
-  return {.op = "ftrl",
-          .states = {{"squared", "SquaredAccumulator", "SquaredAccumOut"},
-                     {"linear", "LinearAccumulator", "LinearAccumOut"}},
-          .attrs = {{"l1", o.l1}, {"l2", o.l2}, {"lr_power", o.lr_power}}};
+std::vector<StateVar> state_of(const Optimizer& o) {
+  std::vector<StateVar> out;
+  for (const optim::State& s : o.rule->states)
+    out.push_back({s.name, s.in, s.out, s.first_key.empty() ? 0 : o.first_values.at(s.first_key)});
+  for (const optim::Power& p : o.rule->powers) {
+    const float factor = o.attrs.get<float>(p.setting);
+    out.push_back({p.name, p.slot, "", factor, factor});
+  }
+  return out;
 }
 
 // One pass of updates over the sorted parameters.
 class Updates {
  public:
-  Updates(const Builder& b, const Rule& r, const std::vector<ParamGrad>& pairs)
-      : b_(b), rule_(r), pairs_(pairs) {}
+  Updates(const Builder& b, const Optimizer& o, const std::vector<ParamGrad>& pairs)
+      : b_(b), optimizer_(o), kept_(state_of(o)), pairs_(pairs) {}
 
-  void create_states(const std::string& prefix) {
+  void create_states() {
+    const std::string& prefix = optimizer_.name;
     for (const ParamGrad& pg : pairs_) {
       Names names;
-      for (const State& s : rule_.states) {
+      for (const StateVar& s : kept_) {
         const Var& param = b_.var(pg.param);
         const std::string key = pg.param + "_" + (prefix.empty() ? "" : prefix + "_") + s.name;
         names.push_back(b_.global_var({.name = b_.names().next(key),
@@ -112,7 +50,8 @@ class Updates {
     }
   }
 
-  void create_rate(const LearningRate& rate) {
+  void create_rate() {
+    const LearningRate& rate = optimizer_.learning_rate;
     if (!rate.var.empty()) {
       const Shape& shape = b_.var(rate.var).shape;
       require(shape == Shape{1}, Error::Kind::config, "the learning rate '", rate.var,
@@ -120,8 +59,8 @@ class Updates {
       rate_ = rate.var;
       return;
     }
-    require(rate.value > 0 || !rule_.takes_rate, Error::Kind::config, "the optimizer ", rule_.op,
-            " needs a positive learning_rate, found ", rate.value);
+    require(rate.value > 0 || !optimizer_.rule->takes_rate, Error::Kind::config, "the optimizer ",
+            optimizer_.rule->type, " needs a positive learning_rate, found ", rate.value);
     rate_ = create_global_var(b_, {1}, rate.value, DType::f32,
                               {.persistable = true, .name = b_.names().next("learning_rate")});
   }
@@ -133,25 +72,25 @@ class Updates {
     }
     for (size_t i = 0; i < pairs_.size(); ++i) {
       const OpRoleGuard guard(b_.main(), role::optimize, {pairs_[i].param, pairs_[i].grad});
-      for (size_t k = 0; k < rule_.states.size(); ++k) {
-        if (rule_.states[k].factor == 0) continue;
+      for (size_t k = 0; k < kept_.size(); ++k) {
+        if (kept_[k].factor == 0) continue;
         b_.op({.type = "scale",
                .in = {{"X", {states_[i][k]}}},
                .out = {{"Out", {states_[i][k]}}},
-               .attrs = {{"scale", rule_.states[k].factor}}});
+               .attrs = {{"scale", kept_[k].factor}}});
       }
     }
   }
 
  private:
   void update(const ParamGrad& pg, const Names& states) {
-    Op op{.type = rule_.op, .attrs = rule_.attrs};
+    Op op{.type = optimizer_.rule->type, .attrs = optimizer_.attrs};
     op.in = {{"Param", {pg.param}}, {"Grad", {pg.grad}}};
     op.out = {{"ParamOut", {pg.param}}};
-    if (rule_.takes_rate) op.in.set("LearningRate", {rate_of(pg.param)});
+    if (optimizer_.rule->takes_rate) op.in.set("LearningRate", {rate_of(pg.param)});
     for (size_t k = 0; k < states.size(); ++k) {
-      op.in.set(rule_.states[k].in, {states[k]});
-      if (!rule_.states[k].out.empty()) op.out.set(rule_.states[k].out, {states[k]});
+      op.in.set(kept_[k].in, {states[k]});
+      if (!kept_[k].out.empty()) op.out.set(kept_[k].out, {states[k]});
     }
     b_.op(std::move(op));
   }
@@ -165,7 +104,8 @@ class Updates {
   }
 
   const Builder& b_;
-  const Rule& rule_;
+  const Optimizer& optimizer_;
+  const std::vector<StateVar> kept_;
   const std::vector<ParamGrad>& pairs_;
   std::vector<Names> states_;  // per pair
   std::string rate_;
@@ -177,14 +117,12 @@ std::vector<Op*> apply_gradients(const Builder& b, const Optimizer& optimizer,
                                  std::vector<ParamGrad> params_grads) {
   std::sort(params_grads.begin(), params_grads.end(),
             [](const ParamGrad& x, const ParamGrad& y) { return x.param < y.param; });
-  const auto regularization = std::visit([](const auto& o) { return o.regularization; }, optimizer);
   params_grads = append_clip(b, params_grads);
-  params_grads = append_regularization(b, params_grads, regularization);
+  params_grads = append_regularization(b, params_grads, optimizer.regularization);
   const size_t first = b.block().ops().size();
-  const Rule r = std::visit([](const auto& o) { return rule(o); }, optimizer);
-  Updates updates(b, r, params_grads);
-  updates.create_states(std::visit([](const auto& o) { return o.name; }, optimizer));
-  updates.create_rate(std::visit([](const auto& o) { return o.learning_rate; }, optimizer));
+  Updates updates(b, optimizer, params_grads);
+  updates.create_states();
+  updates.create_rate();
   updates.append();
   std::vector<Op*> ops;
   for (size_t i = first; i < b.block().ops().size(); ++i) ops.push_back(b.block().ops()[i].get());

@@ -3,13 +3,16 @@
 // that are set here.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
-#include <variant>
+#include <string_view>
 #include <vector>
 
 #include "graph/backward.h"
 #include "layers/builder.h"
+#include "layers/value.h"
+#include "optim/description.h"
 
 namespace paddle {
 
@@ -23,67 +26,27 @@ struct LearningRate {
   LearningRate(const char* name) : var(name) {}
 };
 
-// `name` stands in front of the names of the optimizer's state.
-struct Sgd {
+class Arguments;
+
+// An optimizer of optim's table with the user's numbers.
+struct Optimizer {
+  // `keys` are those of job files: "momentum", "epsilon", "l2", "name", … Throws Error(config) for
+  // an unknown type, and with all that is wrong with the keys.
+  Optimizer(std::string_view type, LearningRate rate, const Dict& keys = {});
+  Optimizer(std::string_view type, LearningRate rate, Regularizer decay, const Dict& keys = {});
+  // With the defaults of the description.
+  explicit Optimizer(const optim::Description& d);
+
+  const optim::Description* rule;  // never null
   LearningRate learning_rate;
+  Attrs attrs;                                // of the op: the settings
+  std::map<std::string, float> first_values;  // of states, by their key
   Regularizer regularization = {};
-  std::string name = {};
-};
-struct Momentum {
-  LearningRate learning_rate;
-  float momentum = 0.9f;
-  bool use_nesterov = false;
-  Regularizer regularization = {};
-  std::string name = {};
-};
-struct Adagrad {
-  LearningRate learning_rate;
-  float epsilon = 1e-6f;
-  float initial_accumulator_value = 0;
-  Regularizer regularization = {};
-  std::string name = {};
-};
-struct Adam {
-  LearningRate learning_rate = 0.001;
-  float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;
-  bool lazy_mode = false;  // sparse gradients touch only the state of their own rows
-  Regularizer regularization = {};
-  std::string name = {};
-};
-struct Adamax {
-  LearningRate learning_rate = 0.001;
-  float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;
-  Regularizer regularization = {};
-  std::string name = {};
-};
-struct DecayedAdagrad {
-  LearningRate learning_rate;
-  float decay = 0.95f, epsilon = 1e-6f;
-  Regularizer regularization = {};
-  std::string name = {};
-};
-struct RmsProp {
-  LearningRate learning_rate;
-  float rho = 0.95f, epsilon = 1e-6f, momentum = 0;
-  bool centered = false;
-  Regularizer regularization = {};
-  std::string name = {};
-};
-struct Adadelta {  // its rule has no learning rate; the variable is made all the same
-  LearningRate learning_rate;
-  float epsilon = 1e-6f, rho = 0.95f;
-  Regularizer regularization = {};
-  std::string name = {};
-};
-struct Ftrl {
-  LearningRate learning_rate;
-  float l1 = 0, l2 = 0, lr_power = -0.5f;
-  Regularizer regularization = {};
-  std::string name = {};
+  std::string name = {};  // stands in front of the names of the optimizer's state
 };
 
-using Optimizer =
-    std::variant<Sgd, Momentum, Adagrad, Adam, Adamax, DecayedAdagrad, RmsProp, Adadelta, Ftrl>;
+// Declares and reads the keys of an optimizer.
+void declare_optimizer(Arguments& a, Optimizer& o);
 
 struct MinimizeOptions {
   Program* startup = nullptr;  // null = the builder's

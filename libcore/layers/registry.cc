@@ -52,9 +52,7 @@ Make read_layer(const Dict& args, const Resolve& resolve, Names& problems) {
 }
 
 [[noreturn]] void fail(const std::string& where, const Names& problems) {
-  std::string all;
-  for (const std::string& p : problems) all += text(all.empty() ? "" : "; ", p);
-  throw Error(Error::Kind::config, where, all);
+  throw Error(Error::Kind::config, where, joined(problems, "; "));
 }
 
 Resolve resolver(const Builder& b, const Aliases& aliases) {
@@ -102,7 +100,12 @@ std::span<const LayerRow> layer_rows() {
 }
 
 std::vector<Parameter> parameters_of(const LayerRow& row) { return declared(row, Resolve{}); }
-std::vector<Parameter> parameters_of(const OptimizerRow& row) { return declared(row); }
+std::vector<Parameter> parameters_of(const OptimizerRow& row) {
+  Arguments a(nullptr);
+  Optimizer o(*row.rule);
+  declare_optimizer(a, o);
+  return a.parameters();
+}
 std::vector<Parameter> parameters_of(const ScheduleRow& row) {
   return declared(row, LearningRate());
 }
@@ -149,15 +152,15 @@ Optimizer make_optimizer(const Builder& b, const Dict& args) {
   Arguments a(&args);
   std::optional<GradientClip> clip;
   a.optional("gradient_clip", clip, "for all parameters that have none of their own");
-  Optimizer optimizer = row->declare(a);
+  Optimizer optimizer(*row->rule);
+  declare_optimizer(a, optimizer);
   problems = a.problems({"type", "schedule"});
   if (!problems.empty()) fail("optimizer " + type + ": ", problems);
   const Value* schedule = find(args, "schedule");
   if (schedule != nullptr && !schedule->as<std::monostate>()) {
     const Dict* dict = schedule->as<Dict>();
     if (dict == nullptr) fail("optimizer: ", {"'schedule' must be an object with a 'type'"});
-    std::visit([&](auto& o) { o.learning_rate = build_schedule(b, *dict, o.learning_rate); },
-               optimizer);
+    optimizer.learning_rate = build_schedule(b, *dict, optimizer.learning_rate);
   }
   if (clip)
     for (Var* v : b.main().parameters())

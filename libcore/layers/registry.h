@@ -27,7 +27,7 @@ struct LayerRow {
 };
 struct OptimizerRow {
   std::string_view type, meaning;
-  Optimizer (*declare)(Arguments&);
+  const optim::Description* rule;
 };
 struct ScheduleRow {
   std::string_view type, meaning;

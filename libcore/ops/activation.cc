@@ -356,6 +356,9 @@ std::vector<OpDef> activation_ops() {
   add(defs, "soft_relu", "X", binds<SoftRelu>, {{"threshold", 40.0f}});
   add(defs, "brelu", "X", binds<Brelu>, {{"t_min", 0.0f}, {"t_max", 24.0f}});
   add(defs, "stanh", "X", binds<Stanh>, {{"scale_a", 2.0f / 3.0f}, {"scale_b", 1.7159f}});
+  // Those that give the same bits wherever an element stands.
+  for (OpDef& d : defs)
+    d.elementwise = d.type == "abs" || d.type == "sign" || d.type == "sqrt" || d.type == "square";
   return defs;
 }
 

@@ -286,6 +286,7 @@ std::vector<OpDef> elementwise_ops() {
       bind_product_grad<DivGrad>);
   add(defs, "elementwise_max", {"X", "Y"}, {}, bind_elementwise<Max>, bind_product_grad<MaxGrad>);
   add(defs, "elementwise_min", {"X", "Y"}, {}, bind_elementwise<Min>, bind_product_grad<MinGrad>);
+  for (OpDef& d : defs) d.elementwise = !d.type.ends_with("_grad");
   add(defs, "elementwise_pow", {"X", "Y"}, {}, bind_elementwise<Pow>, bind_product_grad<PowGrad>);
   defs.push_back(define("elementwise_mod", bind_elementwise<Mod>));
   defs.push_back(define("elementwise_floordiv", bind_elementwise<FloorDiv>));

@@ -116,7 +116,8 @@ OpDef define(const Rule& rule) {
             .out = {{"ParamOut"}},
             .infer = infer_optimizer,
             .bind = bind_optimizer,
-            .inplace = {{"Param", "ParamOut"}}};
+            .inplace = {{"Param", "ParamOut"}},
+            .elementwise = rule.elementwise};
   for (const optim::State& s : rule.states) {
     def.in.push_back({s.in, s.optional ? SlotDef::optional : SlotDef::one});
     def.out.push_back({s.out, s.optional ? SlotDef::optional : SlotDef::one});

@@ -319,7 +319,8 @@ std::vector<OpDef> shape_ops() {
                   .infer = infer_cast,
                   .bind = bind_cast,
                   .make_grad = cast_back,
-                  .required_attrs = {"in_dtype", "out_dtype"}});
+                  .required_attrs = {"in_dtype", "out_dtype"},
+                  .elementwise = true});
   defs.push_back({.type = "shape",
                   .in = {{"Input"}},
                   .out = {{"Out"}},

@@ -131,7 +131,8 @@ std::vector<OpDef> sum_ops() {
        .infer = infer_sum,
        .bind = bind_sum,
        .make_grad = sum_grad,
-       .inplace = {{"X", "Out"}}},
+       .inplace = {{"X", "Out"}},
+       .elementwise = true},
   };
 }
 

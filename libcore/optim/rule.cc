@@ -56,22 +56,30 @@ void add_rows(const Rule&, const Call<T>& call, const Rows<T>& rows) {
 }
 
 template <class Choose>
-Rule rule(std::string type, std::vector<State> states, std::vector<std::string> inputs,
-          std::vector<Setting> settings, Choose) {
-  Rule r{.type = std::move(type),
-         .states = std::move(states),
-         .inputs = std::move(inputs),
-         .settings = std::move(settings),
-         .f32 = {run_dense<float, Choose>, run_rows<float, Choose>},
-         .f64 = {run_dense<double, Choose>, run_rows<double, Choose>}};
+Rule rule(Description description, Choose) {
+  Rule r{std::move(description)};
+  r.f32 = {run_dense<float, Choose>, run_rows<float, Choose>};
+  r.f64 = {run_dense<double, Choose>, run_rows<double, Choose>};
+  if (r.takes_rate) r.inputs.push_back("LearningRate");
+  for (const Power& p : r.powers) r.inputs.push_back(p.slot);
   r.numbers = r.inputs;
   for (const Setting& s : r.settings) r.numbers.push_back(s.name);
   return r;
 }
 
+const char* const squares = "decay of the squares";
+const char* const not_zero = "keeps from 0 / 0";
+
+// Numbers that several rules have.
+Setting beta1() { return {"beta1", 0.9f, "decay of the mean of gradients"}; }
+Setting beta2() { return {"beta2", 0.999f, "decay of the mean of their squares"}; }
+Setting epsilon(float value) { return {"epsilon", value, not_zero}; }
+Power beta1_power() { return {"Beta1Pow", "beta1_pow_acc", "beta1"}; }
+Power beta2_power() { return {"Beta2Pow", "beta2_pow_acc", "beta2"}; }
+
 // The only rule that is linear in the gradient and has no state: rows are added as they come.
 Rule sgd() {
-  Rule r = rule("sgd", {}, {"LearningRate"}, {},
+  Rule r = rule({.type = "sgd", .meaning = "p -= lr * g"},
                 [](const auto& n, const auto& go) { go(Sgd{n("LearningRate")}, false); });
   r.f32.rows = add_rows<float>;
   r.f64.rows = add_rows<double>;
@@ -79,63 +87,126 @@ Rule sgd() {
   return r;
 }
 
+Rule momentum() {
+  return rule({.type = "momentum",
+               .meaning = "v = mu * v + g; p -= lr * v",
+               .states = {{"Velocity", "VelocityOut", "velocity"}},
+               .settings = {{.name = "mu",
+                             .fallback = 0.0f,
+                             .meaning = "share that is kept",
+                             .required = true,
+                             .key = "momentum",
+                             .key_default = 0.9f},
+                            {"use_nesterov", false, "look ahead"}}},
+              [](const auto& n, const auto& go) {
+                go(Momentum{n("LearningRate"), n("mu"), n("use_nesterov") != 0}, true);
+              });
+}
+
+Rule adagrad() {
+  return rule({.type = "adagrad",
+               .meaning = "rates fall with the sum of squared gradients",
+               .states = {{"Moment", "MomentOut", "moment", false, "initial_accumulator_value"}},
+               .settings = {epsilon(1e-6f)},
+               .first_values = {{"initial_accumulator_value", "first sum of squares"}}},
+              [](const auto& n, const auto& go) {
+                go(Adagrad{n("LearningRate"), n("epsilon")}, false);
+              });
+}
+
+Rule adam() {
+  return rule(
+      {.type = "adam",
+       .meaning = "means of gradients and of their squares",
+       .states = {{"Moment1", "Moment1Out", "moment1"}, {"Moment2", "Moment2Out", "moment2"}},
+       .powers = {beta1_power(), beta2_power()},
+       .settings = {beta1(),
+                    beta2(),
+                    epsilon(1e-8f),
+                    {"lazy_mode", false, "sparse gradients touch only their own rows"}},
+       .learning_rate = 0.001f},
+      [](const auto& n, const auto& go) {
+        go(Adam(n("LearningRate"), n("Beta1Pow"), n("Beta2Pow"), n("beta1"), n("beta2"),
+                n("epsilon")),
+           n("lazy_mode") == 0);
+      });
+}
+
+Rule adamax() {
+  return rule({.type = "adamax",
+               .meaning = "adam with the largest gradient",
+               .states = {{"Moment", "MomentOut", "moment"}, {"InfNorm", "InfNormOut", "inf_norm"}},
+               .powers = {beta1_power()},
+               .settings = {beta1(), beta2(), epsilon(1e-8f)},
+               .learning_rate = 0.001f},
+              [](const auto& n, const auto& go) {
+                go(Adamax(n("LearningRate"), n("Beta1Pow"), n("beta1"), n("beta2"), n("epsilon")),
+                   true);
+              });
+}
+
+Rule decayed_adagrad() {
+  return rule({.type = "decayed_adagrad",
+               .meaning = "adagrad that forgets",
+               .states = {{"Moment", "MomentOut", "moment"}},
+               .settings = {{"decay", 0.95f, squares}, epsilon(1e-6f)}},
+              [](const auto& n, const auto& go) {
+                go(DecayedAdagrad{n("LearningRate"), n("decay"), n("epsilon")}, true);
+              });
+}
+
+Rule rmsprop() {
+  return rule(
+      {.type = "rmsprop",
+       .meaning = "divides by the root of the mean square",
+       .states = {{"Moment", "MomentOut", "momentum"},
+                  {"MeanSquare", "MeanSquareOut", "mean_square"},
+                  {"MeanGrad", "MeanGradOut", "mean_grad", true}},
+       .settings =
+           {{.name = "epsilon", .fallback = 1e-10f, .meaning = not_zero, .key_default = 1e-6f},
+            {.name = "decay",
+             .fallback = 0.9f,
+             .meaning = squares,
+             .key = "rho",
+             .key_default = 0.95f},
+            {"momentum", 0.0f, "share that is kept"},
+            {"centered", false, "subtract the squared mean"}}},
+      [](const auto& n, const auto& go) {
+        if (n("centered") != 0)
+          go(CenteredRmsprop{n("LearningRate"), n("decay"), n("epsilon"), n("momentum")}, true);
+        else
+          go(Rmsprop{n("LearningRate"), n("decay"), n("epsilon"), n("momentum")}, true);
+      });
+}
+
+Rule adadelta() {
+  return rule({.type = "adadelta",
+               .meaning = "rates from the parameters' own changes",
+               .states = {{"AvgSquaredGrad", "AvgSquaredGradOut", "_avg_squared_grad"},
+                          {"AvgSquaredUpdate", "AvgSquaredUpdateOut", "_avg_squared_update"}},
+               .settings = {epsilon(1e-6f), {"rho", 0.95f, squares}},
+               .takes_rate = false},
+              [](const auto& n, const auto& go) {
+                go(Adadelta{n("rho"), n("epsilon")}, true);
+              });
+}
+
+Rule ftrl() {
+  return rule({.type = "ftrl",
+               .meaning = "follow the regularised leader",
+               .states = {{"SquaredAccumulator", "SquaredAccumOut", "squared"},
+                          {"LinearAccumulator", "LinearAccumOut", "linear"}},
+               .settings = {{"l1", 0.0f, "of the rule"},
+                            {"l2", 0.0f, "of the rule"},
+                            {"lr_power", -0.5f, "power of the rate's decay"}}},
+              [](const auto& n, const auto& go) {
+                go(Ftrl{n("LearningRate"), n("l1"), n("l2"), n("lr_power")}, false);
+              });
+}
+
 std::vector<Rule> make_rules() {
-  return {
-      sgd(),
-      rule("momentum", {{"Velocity", "VelocityOut"}}, {"LearningRate"},
-           {{"mu", 0.0f, true}, {"use_nesterov", false}},
-           [](const auto& n, const auto& go) {
-             go(Momentum{n("LearningRate"), n("mu"), n("use_nesterov") != 0}, true);
-           }),
-      rule("adagrad", {{"Moment", "MomentOut"}}, {"LearningRate"}, {{"epsilon", 1e-6f}},
-           [](const auto& n, const auto& go) {
-             go(Adagrad{n("LearningRate"), n("epsilon")}, false);
-           }),
-      rule("decayed_adagrad", {{"Moment", "MomentOut"}}, {"LearningRate"},
-           {{"decay", 0.95f}, {"epsilon", 1e-6f}},
-           [](const auto& n, const auto& go) {
-             go(DecayedAdagrad{n("LearningRate"), n("decay"), n("epsilon")}, true);
-           }),
-      rule("adam", {{"Moment1", "Moment1Out"}, {"Moment2", "Moment2Out"}},
-           {"LearningRate", "Beta1Pow", "Beta2Pow"},
-           {{"beta1", 0.9f}, {"beta2", 0.999f}, {"epsilon", 1e-8f}, {"lazy_mode", false}},
-           [](const auto& n, const auto& go) {
-             go(Adam(n("LearningRate"), n("Beta1Pow"), n("Beta2Pow"), n("beta1"), n("beta2"),
-                     n("epsilon")),
-                n("lazy_mode") == 0);
-           }),
-      rule("adamax", {{"Moment", "MomentOut"}, {"InfNorm", "InfNormOut"}},
-           {"LearningRate", "Beta1Pow"}, {{"beta1", 0.9f}, {"beta2", 0.999f}, {"epsilon", 1e-8f}},
-           [](const auto& n, const auto& go) {
-             go(Adamax(n("LearningRate"), n("Beta1Pow"), n("beta1"), n("beta2"), n("epsilon")),
-                true);
-           }),
-      rule(
-          "rmsprop",
-          {{"MeanSquare", "MeanSquareOut"},
-           {"Moment", "MomentOut"},
-           {"MeanGrad", "MeanGradOut", true}},
-          {"LearningRate"},
-          {{"decay", 0.9f}, {"epsilon", 1e-10f}, {"momentum", 0.0f}, {"centered", false}},
-          [](const auto& n, const auto& go) {
-            if (n("centered") != 0)
-              go(CenteredRmsprop{n("LearningRate"), n("decay"), n("epsilon"), n("momentum")}, true);
-            else
-              go(Rmsprop{n("LearningRate"), n("decay"), n("epsilon"), n("momentum")}, true);
-          }),
-      rule("adadelta",
-           {{"AvgSquaredGrad", "AvgSquaredGradOut"}, {"AvgSquaredUpdate", "AvgSquaredUpdateOut"}},
-           {}, {{"rho", 0.95f}, {"epsilon", 1e-6f}},
-           [](const auto& n, const auto& go) {
-             go(Adadelta{n("rho"), n("epsilon")}, true);
-           }),
-      rule("ftrl",
-           {{"SquaredAccumulator", "SquaredAccumOut"}, {"LinearAccumulator", "LinearAccumOut"}},
-           {"LearningRate"}, {{"l1", 0.0f}, {"l2", 0.0f}, {"lr_power", -0.5f}},
-           [](const auto& n, const auto& go) {
-             go(Ftrl{n("LearningRate"), n("l1"), n("l2"), n("lr_power")}, false);
-           }),
-  };
+  return {sgd(),     momentum(), adagrad(), adam(), adamax(), decayed_adagrad(),
+          rmsprop(), adadelta(), ftrl()};
 }
 
 void check_ids(const int64_t* ids, int64_t count, int64_t height) {
@@ -178,6 +249,17 @@ const Rule* find_rule(std::string_view type) {
     if (r.type == type) return &r;
   return nullptr;
 }
+
+const std::vector<const Description*>& descriptions() {
+  static const std::vector<const Description*> all = [] {
+    std::vector<const Description*> out;
+    for (const Rule& r : rules()) out.push_back(&r);
+    return out;
+  }();
+  return all;
+}
+
+const Description* find_description(std::string_view type) { return find_rule(type); }
 
 void apply_dense(const Rule& rule, const Call<float>& call, const float* grad, int64_t n) {
   rule.f32.dense(rule, call, grad, n);

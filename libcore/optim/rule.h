@@ -1,29 +1,16 @@
-// The table of update rules: what each needs and how to run it, without its C++ type. The optimizer
-// ops are made from it, and a parameter-server shard runs its slices by it.
+// The table of update rules: the description of each (description.h) and how to run it, without its
+// C++ type. The optimizer ops are made from it, and a parameter-server shard runs its slices by it.
 #pragma once
 
 #include <span>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "optim/apply.h"
+#include "optim/description.h"
 
 namespace paddle::optim {
-
-// An array as large as the parameter, by the op's slots.
-struct State {
-  std::string in, out;
-  bool optional = false;
-};
-
-// A number that is set once, by the op's attribute.
-struct Setting {
-  std::string name;
-  std::variant<float, bool> fallback;
-  bool required = false;
-};
 
 // Numbers by name: those that are read each time (learning rate, powers) and the settings.
 template <class T>
@@ -67,11 +54,7 @@ struct Updates {
   void (*rows)(const Rule&, const Call<T>&, const Rows<T>&) = nullptr;
 };
 
-struct Rule {
-  std::string type;                 // of the op: "adam"
-  std::vector<State> states;        // in the order of the functor's arguments
-  std::vector<std::string> inputs;  // one-element inputs: "LearningRate", "Beta1Pow", …
-  std::vector<Setting> settings;    // attributes
+struct Rule : Description {
   Updates<float> f32;
   Updates<double> f64;
   bool takes_repeated_rows = false;  // duplicates need no merge

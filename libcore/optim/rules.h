@@ -82,7 +82,7 @@ template <class T>
 struct Rmsprop {
   static constexpr int states = 2;
   T lr, decay, epsilon, momentum;
-  PS_HD void operator()(T& p, T g, T& mean_square, T& moment) const {
+  PS_HD void operator()(T& p, T g, T& moment, T& mean_square) const {
     mean_square = decay * mean_square + (1 - decay) * g * g;
     moment = momentum * moment + lr * g / std::sqrt(mean_square + epsilon);
     p -= moment;
@@ -93,7 +93,7 @@ template <class T>
 struct CenteredRmsprop {
   static constexpr int states = 3;
   T lr, decay, epsilon, momentum;
-  PS_HD void operator()(T& p, T g, T& mean_square, T& moment, T& mean_grad) const {
+  PS_HD void operator()(T& p, T g, T& moment, T& mean_square, T& mean_grad) const {
     mean_square = decay * mean_square + (1 - decay) * g * g;
     mean_grad = decay * mean_grad + (1 - decay) * g;
     moment = momentum * moment + lr * g / std::sqrt(mean_square - mean_grad * mean_grad + epsilon);

@@ -39,7 +39,7 @@ Optimizer optimizer_of(const Builder& b, Dict args) {
   Optimizer optimizer = make_optimizer(b, args);
   if (!rate.empty()) {
     b.var(rate);
-    std::visit([&](auto& o) { o.learning_rate = rate; }, optimizer);
+    optimizer.learning_rate = rate;
   }
   return optimizer;
 }

@@ -43,7 +43,7 @@ std::unique_ptr<Workload> w1(const Line& line) {
   data(b, "x", {13});
   data(b, "y", {1});
   w->loss = mean(b, square_error_cost(b, fc(b, "x", 1), "y"));
-  minimize(b, w->loss, Sgd{.learning_rate = 0.001});
+  minimize(b, w->loss, Optimizer("sgd", 0.001));
   w->x = line.x;
   w->y = line.y;
   w->batch = 20;
@@ -60,7 +60,7 @@ std::unique_ptr<Workload> w4_dense() {
   std::string h = "x";
   for (int k = 0; k < 3; ++k) h = fc(b, h, 400, {.act = "relu"});
   w->loss = mean(b, cross_entropy(b, fc(b, h, 2, {.act = "softmax"}), "y"));
-  minimize(b, w->loss, Sgd{.learning_rate = 1e-4});
+  minimize(b, w->loss, Optimizer("sgd", 1e-4));
   w->x = uniform(31, {n, 273}, 0, 1);
   w->y = integers(32, {n, 1}, 2);
   w->batch = 1000;

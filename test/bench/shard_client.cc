@@ -35,9 +35,9 @@ std::unique_ptr<Parameters> make_parameters(const std::vector<int64_t>& elements
   for (size_t i = 0; i < elements.size(); ++i)
     costs.push_back(mean(b, create_parameter(b, {elements[i], 1}, {.name = text("p", 1000 + i)})));
   const std::string loss = mean(b, costs.size() > 1 ? concat(b, costs, 0) : costs[0]);
-  if (optimizer == "sgd") minimize(b, loss, Sgd{.learning_rate = rate_of_sgd});
-  if (optimizer == "adagrad") minimize(b, loss, Adagrad{.learning_rate = rate_of_sgd});
-  if (optimizer == "adam") minimize(b, loss, Adam{});
+  if (optimizer == "sgd") minimize(b, loss, Optimizer("sgd", rate_of_sgd));
+  if (optimizer == "adagrad") minimize(b, loss, Optimizer("adagrad", rate_of_sgd));
+  if (optimizer == "adam") minimize(b, loss, Optimizer("adam", 0.001));
   out->cut = transpile(net.main, net.startup,
                        {.trainers = static_cast<uint32_t>(trainers), .slice_var_up = false});
   Executor().run(net.startup, out->scope);

@@ -111,7 +111,7 @@ void w1(double secs) {
   data(b, "x", {13});
   data(b, "y", {1});
   w.loss = mean(b, square_error_cost(b, fc(b, "x", 1), "y"));
-  minimize(b, w.loss, Sgd{.learning_rate = 0.001});
+  minimize(b, w.loss, Optimizer("sgd", 0.001));
   w.data = {{"x", line.x}, {"y", line.y}};
   w.values = {{"fc_0.w_0", xavier(4, 13, 1)}};
   Runner runner(w, batch);
@@ -148,9 +148,9 @@ void w2(double secs) {
         const std::string h1 = fc(b, "x", 200, {.act = act}), h2 = fc(b, h1, 200, {.act = act});
         w.loss = mean(b, cross_entropy(b, fc(b, h2, 10, {.act = "softmax"}), "y"));
         if (opt == "sgd")
-          minimize(b, w.loss, Sgd{.learning_rate = 0.01});
+          minimize(b, w.loss, Optimizer("sgd", 0.01));
         else
-          minimize(b, w.loss, Adam{.learning_rate = 0.001});
+          minimize(b, w.loss, Optimizer("adam", 0.001));
         w.data = {{"x", x}, {"y", y}};
         w.values = {{"fc_0.w_0", xavier(13, 784, 200)},
                     {"fc_1.w_0", xavier(14, 200, 200)},
@@ -180,7 +180,7 @@ void w3(double secs) {
   const std::string e = embedding(b, "ids", {height, 32}, {.is_sparse = true});
   const std::string h = fc(b, reshape(b, e, {-1, 128}), 256, {.act = "sigmoid"});
   w.loss = mean(b, cross_entropy(b, fc(b, h, height, {.act = "softmax"}), "y"));
-  minimize(b, w.loss, Sgd{.learning_rate = 0.001});
+  minimize(b, w.loss, Optimizer("sgd", 0.001));
   w.data = {{"ids", ids}, {"y", y}};
   w.values = {{"embedding_0.w_0", xavier(23, height, 32)},
               {"fc_0.w_0", xavier(24, 128, 256)},
@@ -216,7 +216,7 @@ void w4(double secs) {
     w.loss = mean(b, cross_entropy(b, p, "y"));
     // The area under the curve belongs to the step: its histograms are kept up to date.
     auc(b, p, "y");
-    minimize(b, w.loss, Sgd{.learning_rate = 1e-4});
+    minimize(b, w.loss, Optimizer("sgd", 1e-4));
     w.data = {{"dense", dense}, {"ids", ids}, {"y", y}};
     w.values = {{"embedding_0.w_0", xavier(33, height, 10)},
                 {"fc_0.w_0", xavier(34, 273, 400)},

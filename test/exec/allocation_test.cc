@@ -49,11 +49,10 @@ TEST_CASE("a step allocates nothing after warm-up", "[exec]") {
   else
     mlp(t, "tanh", 16);
   const Builder b(t.net);
-  if (kind == 0) minimize(b, t.loss, Sgd{.learning_rate = 0.1});
-  if (kind == 1) minimize(b, t.loss, Adam{.learning_rate = 0.1});
-  if (kind == 2)
-    minimize(b, t.loss, Momentum{.learning_rate = 0.1, .regularization = l2_decay(0.1f)});
-  if (kind == 3) minimize(b, t.loss, Adagrad{.learning_rate = 0.1});
+  if (kind == 0) minimize(b, t.loss, Optimizer("sgd", 0.1));
+  if (kind == 1) minimize(b, t.loss, Optimizer("adam", 0.1));
+  if (kind == 2) minimize(b, t.loss, Optimizer("momentum", 0.1, l2_decay(0.1f)));
+  if (kind == 3) minimize(b, t.loss, Optimizer("adagrad", 0.1));
   Executor executor({.threads = threads});
   Scope scope;
   executor.run(t.net.startup, scope);
@@ -81,7 +80,7 @@ class Nowhere : public Remote {
 TEST_CASE("nor does a step of the trainer's half of a cut", "[exec]") {
   Trained t;
   mlp(t, "tanh", 16);
-  minimize(Builder(t.net), t.loss, Adam{.learning_rate = 0.1});
+  minimize(Builder(t.net), t.loss, Optimizer("adam", 0.1));
   const Cut cut = transpile(t.net.main, t.net.startup,
                             {.trainers = 2, .endpoints = {"a:1", "b:1"}, .min_block_size = 5});
   Nowhere remote;

@@ -10,7 +10,7 @@ using namespace paddle::test;
 TEST_CASE("executor", "[exec]") {
   Trained t;
   mlp(t, "tanh", 4);
-  minimize(Builder(t.net), t.loss, Sgd{.learning_rate = 0.5});
+  minimize(Builder(t.net), t.loss, Optimizer("sgd", 0.5));
   Executor executor;
   Scope scope;
   executor.run(t.net.startup, scope);

@@ -59,16 +59,15 @@ TEST_CASE("fusion changes nothing but speed", "[exec]") {
     mlp(t, act, batch);
     const int optimizer = GENERATE(0, 1, 2);
     const Builder b(t.net);
-    if (optimizer == 0) minimize(b, t.loss, Sgd{.learning_rate = 0.1});
-    if (optimizer == 1) minimize(b, t.loss, Adam{.learning_rate = 0.01});
-    if (optimizer == 2)
-      minimize(b, t.loss, Sgd{.learning_rate = 0.1, .regularization = l2_decay(0.01f)});
+    if (optimizer == 0) minimize(b, t.loss, Optimizer("sgd", 0.1));
+    if (optimizer == 1) minimize(b, t.loss, Optimizer("adam", 0.01));
+    if (optimizer == 2) minimize(b, t.loss, Optimizer("sgd", 0.1, l2_decay(0.01f)));
     check_same(t);
   }
   SECTION("sequences") {
     const std::string pool = GENERATE("sum", "average", "sqrt", "max", "last");
     bag_of_words(t, pool);
-    minimize(Builder(t.net), t.loss, Sgd{.learning_rate = 0.5});
+    minimize(Builder(t.net), t.loss, Optimizer("sgd", 0.5));
     check_same(t);
   }
   SECTION("a weight used twice") {
@@ -78,7 +77,7 @@ TEST_CASE("fusion changes nothing but speed", "[exec]") {
     const FcOptions shared = {
         .param_attr = {.name = "w"}, .bias_attr = {.name = "b"}, .act = "tanh"};
     t.loss = mean(b, fc(b, fc(b, "x", 6, shared), 6, shared));
-    minimize(b, t.loss, Sgd{.learning_rate = 0.1});
+    minimize(b, t.loss, Optimizer("sgd", 0.1));
     t.feeds = {{"x", random_tensor(DType::f32, {4, 6}, 9)}};
     check_same(t);
   }
@@ -88,7 +87,7 @@ TEST_CASE("fusion finds its patterns", "[exec]") {
   Trained t;
   SECTION("fc, softmax and cross entropy, sgd") {
     mlp(t, "tanh", 4);
-    minimize(Builder(t.net), t.loss, Sgd{.learning_rate = 0.1});
+    minimize(Builder(t.net), t.loss, Optimizer("sgd", 0.1));
     const std::string plan = fused_text(t, {t.loss});
     CHECK(count(plan, "fused_fc:") == 3);
     CHECK(count(plan, "fused_fc_grad:") == 3);
@@ -100,7 +99,7 @@ TEST_CASE("fusion finds its patterns", "[exec]") {
   }
   SECTION("what is fetched is kept") {
     mlp(t, "tanh", 4);
-    const auto pairs = minimize(Builder(t.net), t.loss, Sgd{.learning_rate = 0.1}).params_grads;
+    const auto pairs = minimize(Builder(t.net), t.loss, Optimizer("sgd", 0.1)).params_grads;
     const std::string plan = fused_text(t, {t.loss, pairs[0].grad});
     CHECK(count(plan, "sgd:") == 1);
     const std::string with_product = fused_text(t, {"fc_0.tmp_0"});
@@ -108,7 +107,7 @@ TEST_CASE("fusion finds its patterns", "[exec]") {
   }
   SECTION("embedding and pool") {
     bag_of_words(t, "average");
-    minimize(Builder(t.net), t.loss, Sgd{.learning_rate = 0.5});
+    minimize(Builder(t.net), t.loss, Optimizer("sgd", 0.5));
     const std::string plan = fused_text(t, {t.loss});
     CHECK(count(plan, "fused_embedding_seq_pool:") == 1);
     CHECK(count(plan, "fused_embedding_seq_pool_grad:") == 1);

@@ -192,28 +192,22 @@ TEST_CASE("training through shards gives the bits of one process", "[exec]") {
   set_gradient_clip(t.net.main, clip_by_value(0.02f));
   const uint32_t trainers = GENERATE(1u, 2u);
 
-  SECTION("sgd") { minimize(b, t.loss, Sgd{.learning_rate = 0.3, .regularization = l2}); }
+  SECTION("sgd") { minimize(b, t.loss, Optimizer("sgd", 0.3, l2)); }
   SECTION("sgd, decayed rate") {
-    minimize(b, t.loss,
-             Sgd{.learning_rate = exponential_decay(b, 0.3f, 2, 0.5f), .regularization = l2});
+    minimize(b, t.loss, Optimizer("sgd", exponential_decay(b, 0.3f, 2, 0.5f), l2));
   }
   SECTION("momentum") {
-    minimize(b, t.loss,
-             Momentum{.learning_rate = piecewise_decay(b, {3, 6}, {0.3f, 0.2f, 0.1f}),
-                      .regularization = l2});
+    minimize(b, t.loss, Optimizer("momentum", piecewise_decay(b, {3, 6}, {0.3f, 0.2f, 0.1f}), l2));
   }
   SECTION("adagrad") {
-    minimize(b, t.loss,
-             Adagrad{.learning_rate = inverse_time_decay(b, 0.3f, 2, 0.5f), .regularization = l2});
+    minimize(b, t.loss, Optimizer("adagrad", inverse_time_decay(b, 0.3f, 2, 0.5f), l2));
   }
   SECTION("adam") {
-    minimize(
-        b, t.loss,
-        Adam{.learning_rate = exponential_decay(b, 0.05f, 3, 0.7f, true), .regularization = l2});
+    minimize(b, t.loss, Optimizer("adam", exponential_decay(b, 0.05f, 3, 0.7f, true), l2));
   }
   SECTION("adamax, rate of one parameter halved") {
     b.var("fc_1.w_0").param->learning_rate = 0.5f;
-    minimize(b, t.loss, Adamax{.learning_rate = 0.05, .regularization = l1_decay(0.01f)});
+    minimize(b, t.loss, Optimizer("adamax", 0.05, l1_decay(0.01f)));
   }
   check_equal_training(t, small_slices(trainers));
 }
@@ -223,21 +217,21 @@ TEST_CASE("what is read whole is updated whole, with the same bits", "[exec]") {
   mlp(t, "relu", 8);
   const Builder b(t.net);
   b.var("fc_0.w_0").param->clip = clip_by_norm(0.01f);
-  minimize(b, t.loss, Ftrl{.learning_rate = 0.1});
+  minimize(b, t.loss, Optimizer("ftrl", 0.1));
   check_equal_training(t, small_slices());
 }
 
 TEST_CASE("a table with sparse gradients trains as a dense one", "[exec]") {
   Trained t;
   bag_of_words(t, "sum");
-  minimize(Builder(t.net), t.loss, Adagrad{.learning_rate = 0.2});
+  minimize(Builder(t.net), t.loss, Optimizer("adagrad", 0.2));
   check_equal_training(t, small_slices());
 }
 
 TEST_CASE("a plan pushes and pulls at the right places", "[exec]") {
   Trained t;
   mlp(t, "tanh", 8);
-  minimize(Builder(t.net), t.loss, Sgd{.learning_rate = 0.1});
+  minimize(Builder(t.net), t.loss, Optimizer("sgd", 0.1));
   const Cut cut = transpile(t.net.main, t.net.startup, small_slices());
   Executor executor;
   Scope scope;

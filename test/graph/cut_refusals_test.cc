@@ -20,7 +20,7 @@ struct Case : NetCase {
     data(b, "x", {4});
     loss = mean(b, fc(b, "x", 3, {.param_attr = w, .bias_attr = bias}));
   }
-  void train() { minimize(b, loss, Sgd{.learning_rate = 0.1}); }
+  void train() { minimize(b, loss, Optimizer("sgd", 0.1)); }
   Cut cut(const TranspileOptions& o = {}) const { return transpile(net.main, net.startup, o); }
   Op& op(const std::string& type) {
     for (const auto& op : net.main.global().ops())
@@ -126,7 +126,7 @@ TEST_CASE("programs that cannot be cut", "[graph]") {
   }
   SECTION("a network that reads what only pservers have") {
     Case c;
-    minimize(c.b, c.loss, Momentum{.learning_rate = 0.1});
+    minimize(c.b, c.loss, Optimizer("momentum", 0.1));
     c.b.op({.type = "scale", .in = {{"X", {"w_velocity_0"}}}, .out = {{"Out", {"tmp"}}}});
     CHECK_THROWS_WITH(c.cut(), Contains("reads 'w_velocity_0', which pservers compute"));
   }

@@ -63,7 +63,7 @@ const Op& op_of_block(const Program& p, int32_t block, const std::string& type) 
 
 TEST_CASE("the trainer's half has Fluid's op list", "[graph]") {
   Basic n;
-  minimize(n.b, n.loss, Sgd{.learning_rate = 0.1});
+  minimize(n.b, n.loss, Optimizer("sgd", 0.1));
   const Names backward = {"mul",
                           "elementwise_add",
                           "elementwise_sub",
@@ -149,7 +149,7 @@ TEST_CASE("the trainer's half has Fluid's op list", "[graph]") {
 TEST_CASE("the pserver's half updates slices", "[graph]") {
   SECTION("plain sgd") {
     Basic n;
-    minimize(n.b, n.loss, Sgd{.learning_rate = 0.1});
+    minimize(n.b, n.loss, Optimizer("sgd", 0.1));
     const Cut cut = n.cut({.trainers = 2, .endpoints = two});
     CHECK(cut.params.size() == 2);
     CHECK(cut.params[0].param == "fc_b");
@@ -192,7 +192,7 @@ TEST_CASE("the pserver's half updates slices", "[graph]") {
   }
   SECTION("one trainer or async: no average") {
     Basic n;
-    minimize(n.b, n.loss, Sgd{.learning_rate = 0.1});
+    minimize(n.b, n.loss, Optimizer("sgd", 0.1));
     for (const TranspileOptions& o :
          {TranspileOptions{.endpoints = two},
           TranspileOptions{.trainers = 3, .endpoints = two, .sync = false}}) {
@@ -205,7 +205,7 @@ TEST_CASE("the pserver's half updates slices", "[graph]") {
     Basic n({.learning_rate = 0.5f,
              .regularizer = l2_decay(0.1f),
              .gradient_clip = clip_by_value(0.01f)});
-    minimize(n.b, n.loss, Adam{.learning_rate = exponential_decay(n.b, 0.1f, 10, 0.9f)});
+    minimize(n.b, n.loss, Optimizer("adam", exponential_decay(n.b, 0.1f, 10, 0.9f)));
     const Cut cut = n.cut({.trainers = 2, .endpoints = two});
     CHECK(cut.notes.empty());
     CHECK(cut.shared == Names{"@LR_DECAY_COUNTER@"});
@@ -239,7 +239,7 @@ TEST_CASE("the pserver's half updates slices", "[graph]") {
     data(n.b, "x", {4});
     const ParamAttr w{.name = "w", .initializer = init::Values{values}};
     minimize(n.b, mean(n.b, fc(n.b, "x", 3, {.param_attr = w, .bias_attr = ParamAttr::none()})),
-             Adagrad{.learning_rate = 0.1, .initial_accumulator_value = 0.25f});
+             Optimizer("adagrad", 0.1, {{"initial_accumulator_value", 0.25}}));
     const Cut cut = transpile(n.net.main, n.net.startup, {.endpoints = two, .min_block_size = 3});
     REQUIRE(cut.slices.size() == 2);
     const SliceSpec& s = cut.slices[1];
@@ -252,7 +252,7 @@ TEST_CASE("the pserver's half updates slices", "[graph]") {
   }
   SECTION("a shard without slices has an empty block") {
     Basic n;
-    minimize(n.b, n.loss, Sgd{.learning_rate = 0.1});
+    minimize(n.b, n.loss, Optimizer("sgd", 0.1));
     const Cut cut = n.cut({.endpoints = {"a:1", "b:1", "c:1"}, .slice_var_up = false});
     const Program& idle = cut.pservers[2];
     REQUIRE(idle.num_blocks() == 2);
@@ -264,7 +264,7 @@ TEST_CASE("the pserver's half updates slices", "[graph]") {
   }
   SECTION("every trainer makes the same halves for the pservers") {
     Basic n;
-    minimize(n.b, n.loss, Momentum{.learning_rate = 0.1});
+    minimize(n.b, n.loss, Optimizer("momentum", 0.1));
     const Cut first = n.cut({.trainer_id = 0, .trainers = 3, .endpoints = two});
     const Cut last = n.cut({.trainer_id = 2, .trainers = 3, .endpoints = two});
     for (size_t i = 0; i < 2; ++i) {
@@ -278,7 +278,7 @@ TEST_CASE("the pserver's half updates slices", "[graph]") {
 TEST_CASE("a parameter whose update needs all of it stays in one piece", "[graph]") {
   SECTION("clip by norm") {
     Basic n({.gradient_clip = clip_by_norm(1)});
-    minimize(n.b, n.loss, Sgd{.learning_rate = 0.1});
+    minimize(n.b, n.loss, Optimizer("sgd", 0.1));
     const Cut cut = n.cut({.endpoints = two});
     REQUIRE(cut.slices.size() == 2);
     const SliceSpec& s = slice_of(cut, "fc_w");
@@ -288,7 +288,7 @@ TEST_CASE("a parameter whose update needs all of it stays in one piece", "[graph
   }
   SECTION("the global norm of one parameter is its own") {
     Basic n({.gradient_clip = clip_by_global_norm(1)});
-    minimize(n.b, n.loss, Sgd{.learning_rate = 0.1});
+    minimize(n.b, n.loss, Optimizer("sgd", 0.1));
     const Cut cut = n.cut({.endpoints = two});
     const SliceSpec& s = slice_of(cut, "fc_w");
     const Names ops = block_types(cut.pservers[s.shard], s.block);
@@ -297,7 +297,7 @@ TEST_CASE("a parameter whose update needs all of it stays in one piece", "[graph
   }
   SECTION("a first value that is made in one piece") {
     Basic n;
-    minimize(n.b, n.loss, Sgd{.learning_rate = 0.1});
+    minimize(n.b, n.loss, Optimizer("sgd", 0.1));
     n.net.startup.global().append(
         {.type = "scale", .in = {{"X", {"fc_w"}}}, .out = {{"Out", {"fc_w"}}}});
     const Cut cut = n.cut({.endpoints = two});
@@ -322,7 +322,7 @@ TEST_CASE("sparse gradients become dense", "[graph]") {
   const TranspileOptions options{.endpoints = two, .min_block_size = 8};
 
   SECTION("in both halves, and the table is told") {
-    net(Adagrad{.learning_rate = 0.1, .regularization = l2_decay(0.1f)});
+    net(Optimizer("adagrad", 0.1, l2_decay(0.1f)));
     CHECK(n.net.main.global().var("table@GRAD").kind == VarKind::selected_rows);
     const Cut cut = transpile(n.net.main, n.net.startup, options);
     CHECK(cut.trainer.global().var("table@GRAD").kind == VarKind::lod_tensor);
@@ -335,12 +335,12 @@ TEST_CASE("sparse gradients become dense", "[graph]") {
     for (const Program& p : cut.pservers) CHECK_THAT(program_text(p), !Contains("selected_rows"));
   }
   SECTION("an update that only sparse gradients have is refused") {
-    net(Adam{.learning_rate = 0.1, .lazy_mode = true});
+    net(Optimizer("adam", 0.1, {{"lazy_mode", true}}));
     CHECK_THROWS_WITH(transpile(n.net.main, n.net.startup, options),
                       Contains("adam with lazy_mode") && Contains("is_sparse: false"));
   }
   SECTION("so is their global norm") {
-    net(Sgd{.learning_rate = 0.1}, {.gradient_clip = clip_by_global_norm(1)});
+    net(Optimizer("sgd", 0.1), {.gradient_clip = clip_by_global_norm(1)});
     CHECK_THROWS_WITH(transpile(n.net.main, n.net.startup, options),
                       Contains("merge_selected_rows") && Contains("is_sparse: false"));
   }

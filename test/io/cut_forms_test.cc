@@ -15,7 +15,7 @@ TEST_CASE("the halves of a cut come back from their forms", "[io]") {
   Net net;
   const Builder b(net);
   data(b, "x", {6});
-  minimize(b, mean(b, fc(b, "x", 4)), Adam{.learning_rate = exponential_decay(b, 0.1f, 2, 0.5f)});
+  minimize(b, mean(b, fc(b, "x", 4)), Optimizer("adam", exponential_decay(b, 0.1f, 2, 0.5f)));
   const Cut cut = transpile(net.main, net.startup,
                             {.trainers = 2, .endpoints = {"a:1", "b:1"}, .min_block_size = 4});
   std::vector<const Program*> programs = {&cut.trainer};

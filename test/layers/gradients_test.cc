@@ -21,7 +21,7 @@ struct TwoWeights : NetCase {
                                   .bias_attr = ParamAttr::none()})));
     loss = sum(b, parts);
   }
-  void step(const Optimizer& o = Sgd{.learning_rate = 1}) {
+  void step(const Optimizer& o = Optimizer("sgd", 1)) {
     minimize(b, loss, o);
     start();
     run({{"x", Tensor::of<float>({2, 2}, {0, 1, 2, 3})}}, {});
@@ -74,13 +74,13 @@ TEST_CASE("clip by global norm scales a group together", "[layers]") {
   }
   SECTION("with weight decay after it") {
     set_gradient_clip(c.net.main, clip_by_global_norm(0.5f));
-    c.step(Sgd{.learning_rate = 1, .regularization = l2_decay(0.5f)});  // weights are 0 at first
+    c.step(Optimizer("sgd", 1, l2_decay(0.5f)));  // weights are 0 at first
     c.check("w1", 0.5 / std::sqrt(10), 1 / std::sqrt(10));
   }
   SECTION("one group has one limit") {
     set_gradient_clip(c.net.main, clip_by_global_norm(1), {"w1"});
     set_gradient_clip(c.net.main, clip_by_global_norm(2), {"w2"});
-    CHECK_THROWS_WITH(minimize(c.b, c.loss, Sgd{.learning_rate = 1}),
+    CHECK_THROWS_WITH(minimize(c.b, c.loss, Optimizer("sgd", 1)),
                       Catch::Matchers::Contains("different norms: 1 and 2"));
   }
 }

@@ -191,7 +191,7 @@ TEST_CASE("a convolutional net builds and trains", "[layers]") {
   CHECK_FALSE(c.b.var("batch_norm_0.w_2").param->trainable);
   const std::string out = fc(c.b, dropout(c.b, norm, 0.2f), 3, {.act = "softmax"});
   const std::string loss = mean(c.b, cross_entropy(c.b, out, label));
-  minimize(c.b, loss, Momentum{.learning_rate = 0.1});
+  minimize(c.b, loss, Optimizer("momentum", 0.1));
   c.start();
   const Feeds feeds = {{"image", random_tensor(DType::f32, {6, 1, 8, 8}, 1)},
                        {"label", Tensor::of<int64_t>({6, 1}, {0, 1, 2, 0, 1, 2})}};

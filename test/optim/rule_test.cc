@@ -83,18 +83,18 @@ std::vector<Reference> references() {
        {{"decay", 0.75}, {"epsilon", 0.5}, {"momentum", 0.25}},
        {0, 0, 0},
        [=](double& p, double g, Values& m, int) {
-         m[0] = 0.75 * m[0] + 0.25 * sq(g);
-         m[1] = 0.25 * m[1] + lr * g / std::sqrt(m[0] + 0.5);
-         p = p - m[1];
+         m[1] = 0.75 * m[1] + 0.25 * sq(g);
+         m[0] = 0.25 * m[0] + lr * g / std::sqrt(m[1] + 0.5);
+         p = p - m[0];
        }},
       {"rmsprop",
        {{"decay", 0.75}, {"epsilon", 0.5}, {"momentum", 0.25}, {"centered", 1}},
        {0, 0, 0},
        [=](double& p, double g, Values& m, int) {
-         m[0] = 0.75 * m[0] + 0.25 * sq(g);
+         m[1] = 0.75 * m[1] + 0.25 * sq(g);
          m[2] = 0.75 * m[2] + 0.25 * g;
-         m[1] = 0.25 * m[1] + lr * g / std::sqrt(m[0] - sq(m[2]) + 0.5);
-         p = p - m[1];
+         m[0] = 0.25 * m[0] + lr * g / std::sqrt(m[1] - sq(m[2]) + 0.5);
+         p = p - m[0];
        }},
       {"adadelta",
        {{"rho", 0.75}, {"epsilon", 0.5}},

@@ -214,20 +214,13 @@ void minimize_by(const std::string& rule, Trained& t) {
   const Builder b(t.net);
   const Regularizer l2 = l2_decay(0.01f);
   set_gradient_clip(t.net.main, clip_by_value(0.02f));
-  if (rule == "sgd")
-    minimize(b, t.loss,
-             Sgd{.learning_rate = exponential_decay(b, 0.3f, 2, 0.5f), .regularization = l2});
+  if (rule == "sgd") minimize(b, t.loss, Optimizer("sgd", exponential_decay(b, 0.3f, 2, 0.5f), l2));
   if (rule == "momentum")
-    minimize(b, t.loss,
-             Momentum{.learning_rate = piecewise_decay(b, {3, 6}, {0.3f, 0.2f, 0.1f}),
-                      .regularization = l2});
+    minimize(b, t.loss, Optimizer("momentum", piecewise_decay(b, {3, 6}, {0.3f, 0.2f, 0.1f}), l2));
   if (rule == "adagrad")
-    minimize(b, t.loss,
-             Adagrad{.learning_rate = inverse_time_decay(b, 0.3f, 2, 0.5f), .regularization = l2});
+    minimize(b, t.loss, Optimizer("adagrad", inverse_time_decay(b, 0.3f, 2, 0.5f), l2));
   if (rule == "adam")
-    minimize(
-        b, t.loss,
-        Adam{.learning_rate = exponential_decay(b, 0.05f, 3, 0.7f, true), .regularization = l2});
+    minimize(b, t.loss, Optimizer("adam", exponential_decay(b, 0.05f, 3, 0.7f, true), l2));
 }
 
 }  // namespace
@@ -347,7 +340,7 @@ void check_sums(msg::Mode mode, uint32_t trainers, uint64_t steps, const Cutting
   const Quiet quiet;
   Trained t;
   mlp(t, "tanh", batch);
-  minimize(Builder(t.net), t.loss, Sgd{.learning_rate = 1});
+  minimize(Builder(t.net), t.loss, Optimizer("sgd", 1));
   const Cut cut = cut_of(t, 2, trainers, mode == msg::Mode::sync);
   const Shards running(2);
   const CuttingProxy proxy(plan, running.ports);
