@@ -59,8 +59,8 @@ Tensor dense_rows(const View& v) {
 }  // namespace
 
 Plan::Plan(const Program& program, int32_t block, Scope& scope, const Names& feeds,
-           const Names& fetches, ThreadPool& pool, const PlanOptions& options)
-    : scope_(scope), pool_(pool), options_(options), seed_(program.random_seed) {
+           const Names& fetches, const Device& device, const PlanOptions& options)
+    : scope_(scope), device_(device), options_(options), seed_(program.random_seed) {
   const Block& b = program.block(block);
   for (const std::string& f : feeds) {
     const int v = var_index(b, f);
@@ -226,7 +226,7 @@ void Plan::run(uint64_t step) {
 void Plan::run_step(const Step& s, uint64_t number) {
   check_interrupt();
   try {
-    s.kernel(Run(s.args.data(), pool_, scratch_, s.seed, number, options_.remote));
+    s.kernel(Run(s.args.data(), device_, scratch_, s.seed, number, options_.remote));
   } catch (Error& e) {
     throw e.within("running ", op_with_origin(s.op));
   }

@@ -39,7 +39,7 @@ class Plan {
   // gradients that are pushed to pservers; feeds are borrowed; the rest is the plan's own. The
   // program may change or go away afterwards; the scope must outlive the plan.
   Plan(const Program& program, int32_t block, Scope& scope, const Names& feeds,
-       const Names& fetches, ThreadPool& pool, const PlanOptions& options);
+       const Names& fetches, const Device& device, const PlanOptions& options);
 
   // Sets feed i for the next runs. The tensor's memory and LoD are used where they are, so it must
   // outlive those runs.
@@ -108,7 +108,7 @@ class Plan {
   void check_finite(const Step& step) const;
 
   Scope& scope_;
-  ThreadPool& pool_;
+  Device device_;
   PlanOptions options_;
   uint32_t seed_;
   std::set<std::string> pushed_;  // gradients whose memory is read after the step has ended

@@ -30,10 +30,4 @@ DType Bind::out_dtype(std::string_view slot, int i) const {
 }
 bool Bind::is_rows(std::string_view slot, int i) const { return item(in_rows_, op_.in, slot, i); }
 
-void* Scratch::bytes(size_t n) {
-  if (memory_.empty() || memory_.bytes() < n)
-    memory_ = Tensor(DType::u8, {static_cast<int64_t>(n + n / 2 + 64)});
-  return memory_.raw();
-}
-
 }  // namespace paddle

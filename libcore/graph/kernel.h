@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/thread_pool.h"
 #include "graph/op.h"
+#include "tensor/device.h"
 #include "tensor/tensor.h"
 
 namespace paddle {
@@ -41,19 +41,6 @@ struct Arg {
   explicit operator bool() const { return first >= 0; }
 };
 
-// Memory for a kernel's own use during one call, grown when needed and then kept.
-class Scratch {
- public:
-  template <class T>
-  T* get(int64_t count) {
-    return static_cast<T*>(bytes(static_cast<size_t>(count) * sizeof(T)));
-  }
-
- private:
-  void* bytes(size_t n);
-  Tensor memory_;
-};
-
 // Where gradients go and parameters come from when they are kept by pservers. `param` is an index
 // into Cut::params. Both may throw Error(peer).
 class Remote {
@@ -69,14 +56,16 @@ class Remote {
 // One call of a kernel.
 class Run {
  public:
-  Run(View* const* args, ThreadPool& pool, Scratch& scratch, uint64_t seed, uint64_t step,
+  Run(View* const* args, const Device& device, Scratch& scratch, uint64_t seed, uint64_t step,
       Remote* remote = nullptr)
-      : pool(pool), scratch(scratch), seed(seed), step(step), remote(remote), args_(args) {}
+      : scratch(scratch), seed(seed), step(step), remote(remote), args_(args), device_(device) {}
+
+  // So that ops write map(r, ...), gemm(r, ...): the calls of kernels/ take a device.
+  operator const Device&() const { return device_; }
 
   View& operator[](Arg a) const { return *args_[a.first]; }
   View& at(Arg a, int i) const { return *args_[a.first + i]; }
 
-  ThreadPool& pool;
   Scratch& scratch;
   uint64_t seed;   // of the program and this op
   uint64_t step;   // of training: the same step draws the same random numbers, also after a restart
@@ -84,6 +73,7 @@ class Run {
 
  private:
   View* const* args_;
+  const Device& device_;
 };
 
 using Kernel = std::function<void(const Run&)>;

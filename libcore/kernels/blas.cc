@@ -113,12 +113,12 @@ constexpr int64_t tile = 48;
 constexpr int64_t min_part = int64_t{1} << 20;  // multiply-adds
 
 template <class T>
-void split(Blas blas, ThreadPool& pool, const Product<T>& p) {
+void split(Blas blas, const Device& device, const Product<T>& p) {
   const bool by_rows = p.m >= p.n;
   const int64_t size = by_rows ? p.m : p.n, across = (by_rows ? p.n : p.m) * p.k;
   const int64_t tiles = (size + tile - 1) / tile;
   const int64_t grain = std::max<int64_t>(1, min_part / std::max<int64_t>(1, across * tile));
-  pool.parallel_for(tiles, grain, [&](int64_t begin, int64_t end) {
+  device.pool().parallel_for(tiles, grain, [&](int64_t begin, int64_t end) {
     begin *= tile;
     end = std::min(end * tile, size);
     one_part(blas, by_rows ? row_part(p, begin, end) : column_part(p, begin, end));
@@ -127,29 +127,29 @@ void split(Blas blas, ThreadPool& pool, const Product<T>& p) {
 
 // For what does not finish a product by itself.
 template <class T>
-void finish(ThreadPool& pool, const Product<T>& p) {
+void finish(const Device& device, const Product<T>& p) {
   if (p.finish.bias == nullptr) return;
-  pool.parallel_for(p.m, 1 + 16384 / (p.n + 1), [&](int64_t begin, int64_t end) {
+  device.pool().parallel_for(p.m, 1 + 16384 / (p.n + 1), [&](int64_t begin, int64_t end) {
     add_rows(p.finish.bias, begin, end, p.n, p.c, p.ldc);
     if (p.finish.map != nullptr) p.finish.map(p.c + begin * p.ldc, p.ldc, end - begin, p.n);
   });
 }
 
 template <class T>
-void any_gemm(ThreadPool& pool, const Product<T>& p) {
+void any_gemm(const Device& device, const Product<T>& p) {
   if (p.m <= 0 || p.n <= 0) return;
   const int64_t work = p.m * p.n * p.k;
   if (p.k <= 0 || p.alpha == 0)
     scale_result(p);
   else if (is_vector_product(p))
-    gemm_vector(pool, p);
+    gemm_vector(device, p);
   else if (work <= 64)
     gemm_plain(p);
   else if (work <= 4096)
     return gemm_packed(p);  // a library's door is wider, but farther away
   else
-    return gemm_with(default_blas(), pool, p);
-  finish(pool, p);
+    return gemm_with(default_blas(), device, p);
+  finish(device, p);
 }
 
 }  // namespace
@@ -159,35 +159,35 @@ Blas default_blas() {
   return blas;
 }
 
-void gemm_with(Blas blas, ThreadPool& pool, const Product<float>& p) {
-  split(blas, pool, p);
-  if (blas != Blas::own) finish(pool, p);
+void gemm_with(Blas blas, const Device& device, const Product<float>& p) {
+  split(blas, device, p);
+  if (blas != Blas::own) finish(device, p);
 }
-void gemm_with(Blas blas, ThreadPool& pool, const Product<double>& p) {
-  split(blas, pool, p);
-  if (blas != Blas::own) finish(pool, p);
+void gemm_with(Blas blas, const Device& device, const Product<double>& p) {
+  split(blas, device, p);
+  if (blas != Blas::own) finish(device, p);
 }
 
-void gemm(ThreadPool& pool, bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k,
+void gemm(const Device& device, bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k,
           float alpha, const float* a, int64_t lda, const float* b, int64_t ldb, float beta,
           float* c, int64_t ldc) {
-  any_gemm(pool, Product<float>{trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc});
+  any_gemm(device, Product<float>{trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc});
 }
 
-void gemm(ThreadPool& pool, bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k,
+void gemm(const Device& device, bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k,
           double alpha, const double* a, int64_t lda, const double* b, int64_t ldb, double beta,
           double* c, int64_t ldc) {
-  any_gemm(pool, Product<double>{trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc});
+  any_gemm(device, Product<double>{trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc});
 }
 
-void gemm_bias(ThreadPool& pool, int64_t m, int64_t n, int64_t k, const float* a, const float* b,
-               const float* bias, MapPart<float> map, float* c) {
-  any_gemm(pool, Product<float>{false, false, m, n, k, 1, a, k, b, n, 0, c, n, {bias, map}});
+void gemm_bias(const Device& device, int64_t m, int64_t n, int64_t k, const float* a,
+               const float* b, const float* bias, MapPart<float> map, float* c) {
+  any_gemm(device, Product<float>{false, false, m, n, k, 1, a, k, b, n, 0, c, n, {bias, map}});
 }
 
-void gemm_bias(ThreadPool& pool, int64_t m, int64_t n, int64_t k, const double* a, const double* b,
-               const double* bias, MapPart<double> map, double* c) {
-  any_gemm(pool, Product<double>{false, false, m, n, k, 1, a, k, b, n, 0, c, n, {bias, map}});
+void gemm_bias(const Device& device, int64_t m, int64_t n, int64_t k, const double* a,
+               const double* b, const double* bias, MapPart<double> map, double* c) {
+  any_gemm(device, Product<double>{false, false, m, n, k, 1, a, k, b, n, 0, c, n, {bias, map}});
 }
 
 std::string gemm_kernel() {

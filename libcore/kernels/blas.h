@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "base/thread_pool.h"
+#include "tensor/device.h"
 
 namespace paddle {
 
@@ -14,22 +14,12 @@ namespace paddle {
 // between stored rows. c must not overlap a or b. With beta == 0 c may hold anything, NaN too.
 // Throws Error(config) where PADDLE_BLAS names
 // a library that is absent.
-void gemm(ThreadPool& pool, bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k,
+void gemm(const Device& device, bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k,
           float alpha, const float* a, int64_t lda, const float* b, int64_t ldb, float beta,
           float* c, int64_t ldc);
-void gemm(ThreadPool& pool, bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k,
+void gemm(const Device& device, bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k,
           double alpha, const double* a, int64_t lda, const double* b, int64_t ldb, double beta,
           double* c, int64_t ldc);
-
-// c = map(a * b + bias) for a [m, k] and b [k, n], row-major without gaps; bias [n] is added to
-// every row. `map(c, ldc, rows, columns)` is called for parts that make up c, from several threads,
-// or is null.
-template <class T>
-using MapPart = void (*)(T* c, int64_t ldc, int64_t rows, int64_t columns);
-void gemm_bias(ThreadPool& pool, int64_t m, int64_t n, int64_t k, const float* a, const float* b,
-               const float* bias, MapPart<float> map, float* c);
-void gemm_bias(ThreadPool& pool, int64_t m, int64_t n, int64_t k, const double* a, const double* b,
-               const double* bias, MapPart<double> map, double* c);
 
 // What computes large products in single precision, e.g. "own avx2", "oneDNN avx512_core",
 // "OpenBLAS SkylakeX".

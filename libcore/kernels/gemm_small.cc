@@ -131,7 +131,7 @@ PS_CLONES void add_rows(const MatVec<T>& given, int64_t begin, int64_t end) {
 }
 
 template <class T>
-void vector_product(ThreadPool& pool, const Product<T>& p) {
+void vector_product(const Device& device, const Product<T>& p) {
   const bool column = p.n <= most_vectors && p.n <= p.m;  // results are columns of c, else rows
   const bool dots = column ? !p.trans_a : p.trans_b;
   const int64_t vectors = column ? p.n : p.m, count = column ? p.m : p.n;
@@ -148,9 +148,10 @@ void vector_product(ThreadPool& pool, const Product<T>& p) {
       for (int64_t q = 0; q < p.k; ++q) copy[q] = v.x[q * ldx];
       v.x = copy;
     }
-    pool.parallel_for(count, std::max<int64_t>(64, 65536 / p.k), [&](int64_t begin, int64_t end) {
-      dots ? dot_rows(v, begin, end) : add_rows(v, begin, end);
-    });
+    device.pool().parallel_for(count, std::max<int64_t>(64, 65536 / p.k),
+                               [&](int64_t begin, int64_t end) {
+                                 dots ? dot_rows(v, begin, end) : add_rows(v, begin, end);
+                               });
   }
 }
 
@@ -160,7 +161,7 @@ void scale_result(const Product<float>& p) { scale(p); }
 void scale_result(const Product<double>& p) { scale(p); }
 void gemm_plain(const Product<float>& p) { plain(p); }
 void gemm_plain(const Product<double>& p) { plain(p); }
-void gemm_vector(ThreadPool& pool, const Product<float>& p) { vector_product(pool, p); }
-void gemm_vector(ThreadPool& pool, const Product<double>& p) { vector_product(pool, p); }
+void gemm_vector(const Device& device, const Product<float>& p) { vector_product(device, p); }
+void gemm_vector(const Device& device, const Product<double>& p) { vector_product(device, p); }
 
 }  // namespace paddle

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "base/thread_pool.h"
 #include "kernels/product.h"
+#include "tensor/device.h"
 
 namespace paddle {
 
@@ -31,7 +31,7 @@ bool is_vector_product(const Product<T>& p) {
   return gap == 1 || p.k <= longest_copy;
 }
 
-void gemm_vector(ThreadPool& pool, const Product<float>& p);
-void gemm_vector(ThreadPool& pool, const Product<double>& p);
+void gemm_vector(const Device& device, const Product<float>& p);
+void gemm_vector(const Device& device, const Product<double>& p);
 
 }  // namespace paddle

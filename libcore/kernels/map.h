@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "base/thread_pool.h"
 #include "kernels/simd.h"
+#include "tensor/device.h"
 
 namespace paddle {
 
@@ -37,8 +37,8 @@ struct UpdateLoop {
 // out[i] = f(in0[i], in1[i], ...). `out` may be one of the inputs, but arrays must not overlap
 // otherwise. The functor must depend on its arguments alone: iterations run in any order.
 template <class F, class Out, class... In>
-void map(ThreadPool& pool, int64_t n, const F& f, Out* out, const In*... in) {
-  pool.parallel_for(n, map_grain, [&](int64_t begin, int64_t end) {
+void map(const Device& device, int64_t n, const F& f, Out* out, const In*... in) {
+  device.pool().parallel_for(n, map_grain, [&](int64_t begin, int64_t end) {
     run_loop<worth_clones<Out, In...>>(detail::MapLoop{}, begin, end, f, out, in...);
   });
 }
@@ -47,8 +47,8 @@ void map(ThreadPool& pool, int64_t n, const F& f, Out* out, const In*... in) {
 // outputs, or parameters and their moments in place. An array given as `const T*` is passed by
 // const reference.
 template <class F, class... T>
-void update(ThreadPool& pool, int64_t n, const F& f, T*... arrays) {
-  pool.parallel_for(n, map_grain, [&](int64_t begin, int64_t end) {
+void update(const Device& device, int64_t n, const F& f, T*... arrays) {
+  device.pool().parallel_for(n, map_grain, [&](int64_t begin, int64_t end) {
     run_loop<worth_clones<T...>>(detail::UpdateLoop{}, begin, end, f, arrays...);
   });
 }

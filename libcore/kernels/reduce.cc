@@ -19,7 +19,7 @@ struct Sum {
   template <class T>
   static constexpr T start = 0;
   template <class T>
-  PS_INLINE static void take(T& acc, const T& x, const T&) {
+  PS_INLINE static void take(T& acc, const T& x) {
     acc += x;
   }
   template <class T>
@@ -29,44 +29,13 @@ struct Sum {
 };
 struct SumSquares : Sum {
   template <class T>
-  PS_INLINE static void take(T& acc, const T& x, const T&) {
+  PS_INLINE static void take(T& acc, const T& x) {
     acc += x * x;
   }
 };
-struct Dot : Sum {
-  template <class T>
-  PS_INLINE static void take(T& acc, const T& x, const T& y) {
-    acc += x * y;
-  }
-};
-struct Max {
-  template <class T>
-  static constexpr T start = -std::numeric_limits<T>::infinity();
-  template <class T>
-  PS_INLINE static void take(T& acc, const T& x, const T&) {
-    acc = x > acc ? x : acc;
-  }
-  template <class T>
-  PS_INLINE static void join(T& acc, const T& x) {
-    acc = x > acc ? x : acc;
-  }
-};
-struct Min {
-  template <class T>
-  static constexpr T start = std::numeric_limits<T>::infinity();
-  template <class T>
-  PS_INLINE static void take(T& acc, const T& x, const T&) {
-    acc = x < acc ? x : acc;
-  }
-  template <class T>
-  PS_INLINE static void join(T& acc, const T& x) {
-    acc = x < acc ? x : acc;
-  }
-};
-
 // Eight vectors of independent accumulators hide the latency of the addition.
 template <class Op, class T>
-PS_INLINE T reduce_run(const T* x, const T* y, int64_t n) {
+PS_INLINE T reduce_run(const T* x, int64_t n) {
   constexpr int64_t lanes = Lanes<T, 32>::count, vectors = 8, step = vectors * lanes;
   T result = Op::template start<T>;
   int64_t i = 0;
@@ -76,34 +45,33 @@ PS_INLINE T reduce_run(const T* x, const T* y, int64_t n) {
     for (; i + step <= n; i += step) {
       for (int64_t v = 0; v < vectors; ++v) {
         const Vector<T> a = *reinterpret_cast<const Loose<T>*>(x + i + v * lanes);
-        const Vector<T> b = *reinterpret_cast<const Loose<T>*>(y + i + v * lanes);
-        Op::take(acc[v], a, b);
+        Op::take(acc[v], a);
       }
     }
     for (int64_t half = vectors / 2; half > 0; half /= 2)
       for (int64_t v = 0; v < half; ++v) Op::join(acc[v], acc[v + half]);
     for (int64_t l = 0; l < lanes; ++l) Op::join(result, T(acc[0][l]));
   }
-  for (; i < n; ++i) Op::take(result, x[i], y[i]);
+  for (; i < n; ++i) Op::take(result, x[i]);
   return result;
 }
 
 template <class Op, class T>
-PS_CLONES T reduce_block(const T* x, const T* y, int64_t n) {
-  return reduce_run<Op>(x, y, n);
+PS_CLONES T reduce_block(const T* x, int64_t n) {
+  return reduce_run<Op>(x, n);
 }
 
 constexpr int64_t min_block = 16384, max_blocks = 256;
 
 template <class Op, class T>
-T reduce(ThreadPool& pool, const T* x, const T* y, int64_t n) {
-  if (n <= min_block) return reduce_block<Op>(x, y, n);
+T reduce(const Device& device, const T* x, int64_t n) {
+  if (n <= min_block) return reduce_block<Op>(x, n);
   const int64_t block = std::max(min_block, (n + max_blocks - 1) / max_blocks);
   const int64_t blocks = (n + block - 1) / block;
   T partial[max_blocks];
-  pool.parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
+  device.pool().parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
-      partial[i] = reduce_block<Op>(x + i * block, y + i * block, std::min(block, n - i * block));
+      partial[i] = reduce_block<Op>(x + i * block, std::min(block, n - i * block));
   });
   double result = Op::template start<T>;
   for (int64_t i = 0; i < blocks; ++i) Op::join(result, double{partial[i]});
@@ -124,12 +92,12 @@ PS_CLONES bool block_not_finite(const T* x, int64_t n) {
 }
 
 template <class T>
-bool not_finite(ThreadPool& pool, const T* x, int64_t n) {
+bool not_finite(const Device& device, const T* x, int64_t n) {
   if (n <= min_block) return block_not_finite(x, n);
   const int64_t block = std::max(min_block, (n + max_blocks - 1) / max_blocks);
   const int64_t blocks = (n + block - 1) / block;
   bool found[max_blocks];
-  pool.parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
+  device.pool().parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
       found[i] = block_not_finite(x + i * block, std::min(block, n - i * block));
   });
@@ -169,64 +137,57 @@ PS_CLONES void columns(int64_t m, int64_t n, int64_t begin, int64_t end, const T
 }
 
 template <class T>
-void all_columns(ThreadPool& pool, int64_t m, int64_t n, const T* x, T* out, bool add) {
+void all_columns(const Device& device, int64_t m, int64_t n, const T* x, T* out, bool add) {
   const int64_t grain = std::max<int64_t>(64, min_block / std::max<int64_t>(1, m));
-  pool.parallel_for(n, grain,
-                    [&](int64_t begin, int64_t end) { columns(m, n, begin, end, x, out, add); });
+  device.pool().parallel_for(
+      n, grain, [&](int64_t begin, int64_t end) { columns(m, n, begin, end, x, out, add); });
 }
 
 template <class Op, class T>
 PS_CLONES void rows(int64_t begin, int64_t end, int64_t n, const T* x, T* out) {
-  for (int64_t i = begin; i < end; ++i) out[i] = reduce_run<Op>(x + i * n, x + i * n, n);
+  for (int64_t i = begin; i < end; ++i) out[i] = reduce_run<Op>(x + i * n, n);
 }
 
 template <class Op, class T>
-void all_rows(ThreadPool& pool, int64_t m, int64_t n, const T* x, T* out) {
+void all_rows(const Device& device, int64_t m, int64_t n, const T* x, T* out) {
   const int64_t grain = std::max<int64_t>(1, min_block / std::max<int64_t>(1, n));
-  pool.parallel_for(m, grain, [&](int64_t begin, int64_t end) { rows<Op>(begin, end, n, x, out); });
+  device.pool().parallel_for(m, grain,
+                             [&](int64_t begin, int64_t end) { rows<Op>(begin, end, n, x, out); });
 }
 
 }  // namespace
 
-float sum(ThreadPool& pool, const float* x, int64_t n) { return reduce<Sum>(pool, x, x, n); }
-double sum(ThreadPool& pool, const double* x, int64_t n) { return reduce<Sum>(pool, x, x, n); }
-float max(ThreadPool& pool, const float* x, int64_t n) { return reduce<Max>(pool, x, x, n); }
-double max(ThreadPool& pool, const double* x, int64_t n) { return reduce<Max>(pool, x, x, n); }
-float min(ThreadPool& pool, const float* x, int64_t n) { return reduce<Min>(pool, x, x, n); }
-double min(ThreadPool& pool, const double* x, int64_t n) { return reduce<Min>(pool, x, x, n); }
-float dot(ThreadPool& pool, const float* x, const float* y, int64_t n) {
-  return reduce<Dot>(pool, x, y, n);
+void sum(const Device& device, int64_t n, const float* x, float* out) {
+  *out = reduce<Sum>(device, x, n);
 }
-double dot(ThreadPool& pool, const double* x, const double* y, int64_t n) {
-  return reduce<Dot>(pool, x, y, n);
+void sum(const Device& device, int64_t n, const double* x, double* out) {
+  *out = reduce<Sum>(device, x, n);
 }
-float sum_squares(ThreadPool& pool, const float* x, int64_t n) {
-  return reduce<SumSquares>(pool, x, x, n);
+void sum_squares(const Device& device, int64_t n, const float* x, float* out) {
+  *out = reduce<SumSquares>(device, x, n);
 }
-double sum_squares(ThreadPool& pool, const double* x, int64_t n) {
-  return reduce<SumSquares>(pool, x, x, n);
+void sum_squares(const Device& device, int64_t n, const double* x, double* out) {
+  *out = reduce<SumSquares>(device, x, n);
 }
 
-bool any_not_finite(ThreadPool& pool, const float* x, int64_t n) { return not_finite(pool, x, n); }
-bool any_not_finite(ThreadPool& pool, const double* x, int64_t n) { return not_finite(pool, x, n); }
-
-void column_sums(ThreadPool& pool, int64_t m, int64_t n, const float* x, float* out, bool add) {
-  all_columns(pool, m, n, x, out, add);
+bool any_not_finite(const Device& device, int64_t n, const float* x) {
+  return not_finite(device, x, n);
 }
-void column_sums(ThreadPool& pool, int64_t m, int64_t n, const double* x, double* out, bool add) {
-  all_columns(pool, m, n, x, out, add);
-}
-void row_sums(ThreadPool& pool, int64_t m, int64_t n, const float* x, float* out) {
-  all_rows<Sum>(pool, m, n, x, out);
-}
-void row_sums(ThreadPool& pool, int64_t m, int64_t n, const double* x, double* out) {
-  all_rows<Sum>(pool, m, n, x, out);
-}
-void row_max(ThreadPool& pool, int64_t m, int64_t n, const float* x, float* out) {
-  all_rows<Max>(pool, m, n, x, out);
-}
-void row_max(ThreadPool& pool, int64_t m, int64_t n, const double* x, double* out) {
-  all_rows<Max>(pool, m, n, x, out);
+bool any_not_finite(const Device& device, int64_t n, const double* x) {
+  return not_finite(device, x, n);
 }
 
+void column_sums(const Device& device, int64_t m, int64_t n, const float* x, float* out, bool add) {
+  all_columns(device, m, n, x, out, add);
+}
+void column_sums(const Device& device, int64_t m, int64_t n, const double* x, double* out,
+                 bool add) {
+  all_columns(device, m, n, x, out, add);
+}
+void row_sums(const Device& device, int64_t m, int64_t n, const float* x, float* out) {
+  all_rows<Sum>(device, m, n, x, out);
+}
+void row_sums(const Device& device, int64_t m, int64_t n, const double* x, double* out) {
+  all_rows<Sum>(device, m, n, x, out);
+}
 }  // namespace paddle

@@ -1,40 +1,31 @@
-// Sums, extremes and products over contiguous arrays. Every result depends on the data and its size
-// alone, not on the number of threads: partial results belong to fixed blocks and are joined in
-// order.
+// Sums over contiguous arrays. Every result depends on the data and its size alone, not on the
+// number of threads: partial results belong to fixed blocks and are joined in order.
 #pragma once
 
 #include <cstdint>
 
-#include "base/thread_pool.h"
+#include "tensor/device.h"
 
 namespace paddle {
 
-// Over nothing: 0 for sums, -infinity for max, +infinity for min. NaN in max and min is not
-// promised to survive.
-float sum(ThreadPool& pool, const float* x, int64_t n);
-double sum(ThreadPool& pool, const double* x, int64_t n);
-float max(ThreadPool& pool, const float* x, int64_t n);
-double max(ThreadPool& pool, const double* x, int64_t n);
-float min(ThreadPool& pool, const float* x, int64_t n);
-double min(ThreadPool& pool, const double* x, int64_t n);
-float dot(ThreadPool& pool, const float* x, const float* y, int64_t n);
-double dot(ThreadPool& pool, const double* x, const double* y, int64_t n);
-float sum_squares(ThreadPool& pool, const float* x, int64_t n);
-double sum_squares(ThreadPool& pool, const double* x, int64_t n);
+// *out = the sum of x[i], or of x[i] * x[i]; 0 where n is 0.
+void sum(const Device& device, int64_t n, const float* x, float* out);
+void sum(const Device& device, int64_t n, const double* x, double* out);
+void sum_squares(const Device& device, int64_t n, const float* x, float* out);
+void sum_squares(const Device& device, int64_t n, const double* x, double* out);
 
-// Is there an infinity or a NaN?
-bool any_not_finite(ThreadPool& pool, const float* x, int64_t n);
-bool any_not_finite(ThreadPool& pool, const double* x, int64_t n);
+// Is there an infinity or a NaN? Waits for the answer.
+bool any_not_finite(const Device& device, int64_t n, const float* x);
+bool any_not_finite(const Device& device, int64_t n, const double* x);
 
 // Of a row-major matrix [m, n]: out[j] = sum over i of x[i, j], or out[j] += that where `add`. m =
 // 0 gives zeros.
-void column_sums(ThreadPool& pool, int64_t m, int64_t n, const float* x, float* out, bool add);
-void column_sums(ThreadPool& pool, int64_t m, int64_t n, const double* x, double* out, bool add);
+void column_sums(const Device& device, int64_t m, int64_t n, const float* x, float* out, bool add);
+void column_sums(const Device& device, int64_t m, int64_t n, const double* x, double* out,
+                 bool add);
 
-// out[i] = the sum, or the largest, of row i.
-void row_sums(ThreadPool& pool, int64_t m, int64_t n, const float* x, float* out);
-void row_sums(ThreadPool& pool, int64_t m, int64_t n, const double* x, double* out);
-void row_max(ThreadPool& pool, int64_t m, int64_t n, const float* x, float* out);
-void row_max(ThreadPool& pool, int64_t m, int64_t n, const double* x, double* out);
+// out[i] = the sum of row i.
+void row_sums(const Device& device, int64_t m, int64_t n, const float* x, float* out);
+void row_sums(const Device& device, int64_t m, int64_t n, const double* x, double* out);
 
 }  // namespace paddle

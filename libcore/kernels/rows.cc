@@ -51,13 +51,13 @@ PS_CLONES void gather_range(const int64_t* ids, int64_t begin, int64_t end, int6
 }
 
 template <class T>
-void gather(ThreadPool& pool, const int64_t* ids, int64_t count, int64_t width, const T* table,
+void gather(const Device& device, const int64_t* ids, int64_t count, int64_t width, const T* table,
             T* out, int64_t padding) {
   if (width == 0) return;
-  pool.parallel_for(count, std::max<int64_t>(1, grain_elements / width),
-                    [&](int64_t begin, int64_t end) {
-                      gather_range(ids, begin, end, width, table, out, padding);
-                    });
+  device.pool().parallel_for(count, std::max<int64_t>(1, grain_elements / width),
+                             [&](int64_t begin, int64_t end) {
+                               gather_range(ids, begin, end, width, table, out, padding);
+                             });
 }
 
 // The part of the ids that one thread owns: equal ids meet in one thread, so their order holds and
@@ -84,12 +84,12 @@ PS_CLONES void scatter_share(Share share, const int64_t* ids, int64_t count, int
 }
 
 template <class T>
-void scatter(ThreadPool& pool, const int64_t* ids, int64_t count, int64_t width, T scale,
+void scatter(const Device& device, const int64_t* ids, int64_t count, int64_t width, T scale,
              const T* values, T* table, int64_t padding) {
-  if (count * width < 2 * grain_elements || pool.threads() == 1)
+  if (count * width < 2 * grain_elements || device.pool().threads() == 1)
     return scatter_share(Share{1, 0}, ids, count, width, scale, values, table, padding);
-  const int64_t parts = pool.threads();
-  pool.parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
+  const int64_t parts = device.pool().threads();
+  device.pool().parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
     for (int64_t part = begin; part < end; ++part)
       scatter_share(Share{static_cast<uint64_t>(parts), static_cast<uint64_t>(part)}, ids, count,
                     width, scale, values, table, padding);
@@ -114,20 +114,20 @@ PS_CLONES void sum_group_range(const RowGroups& groups, int64_t begin, int64_t e
 }
 
 template <class T>
-void sum_all_groups(ThreadPool& pool, const RowGroups& groups, int64_t width, const T* values,
+void sum_all_groups(const Device& device, const RowGroups& groups, int64_t width, const T* values,
                     T* out) {
   if (width == 0) return;
-  pool.parallel_for(
+  device.pool().parallel_for(
       groups.groups, std::max<int64_t>(1, grain_elements / width),
       [&](int64_t begin, int64_t end) { sum_group_range(groups, begin, end, width, values, out); });
 }
 
 template <class T>
-int64_t merge(ThreadPool& pool, const int64_t* ids, int64_t count, int64_t width, const T* values,
-              void* scratch, int64_t* out_ids, T* out) {
-  const RowGroups groups = group_rows(ids, count, scratch);
+int64_t merge(const Device& device, const int64_t* ids, int64_t count, int64_t width,
+              const T* values, void* scratch, int64_t* out_ids, T* out) {
+  const RowGroups groups = group_rows(device, ids, count, scratch);
   std::copy(groups.ids, groups.ids + groups.groups, out_ids);
-  sum_all_groups(pool, groups, width, values, out);
+  sum_all_groups(device, groups, width, values, out);
   return groups.groups;
 }
 
@@ -156,35 +156,36 @@ void sort_pass(int64_t count, int shift, Sorted from, Sorted to) {
 
 }  // namespace
 
-int64_t first_bad_id(const int64_t* ids, int64_t count, int64_t height, int64_t padding) {
+int64_t first_bad_id(const Device&, const int64_t* ids, int64_t count, int64_t height,
+                     int64_t padding) {
   for (int64_t i = 0; i < count; ++i)
     if ((ids[i] < 0 || ids[i] >= height) && ids[i] != padding) return i;
   return -1;
 }
 
-void gather_rows(ThreadPool& pool, const int64_t* ids, int64_t count, int64_t width,
+void gather_rows(const Device& device, const int64_t* ids, int64_t count, int64_t width,
                  const float* table, float* out, int64_t padding) {
-  gather(pool, ids, count, width, table, out, padding);
+  gather(device, ids, count, width, table, out, padding);
 }
-void gather_rows(ThreadPool& pool, const int64_t* ids, int64_t count, int64_t width,
+void gather_rows(const Device& device, const int64_t* ids, int64_t count, int64_t width,
                  const double* table, double* out, int64_t padding) {
-  gather(pool, ids, count, width, table, out, padding);
+  gather(device, ids, count, width, table, out, padding);
 }
 
-void scatter_add_rows(ThreadPool& pool, const int64_t* ids, int64_t count, int64_t width,
+void scatter_add_rows(const Device& device, const int64_t* ids, int64_t count, int64_t width,
                       float scale, const float* values, float* table, int64_t padding) {
-  scatter(pool, ids, count, width, scale, values, table, padding);
+  scatter(device, ids, count, width, scale, values, table, padding);
 }
-void scatter_add_rows(ThreadPool& pool, const int64_t* ids, int64_t count, int64_t width,
+void scatter_add_rows(const Device& device, const int64_t* ids, int64_t count, int64_t width,
                       double scale, const double* values, double* table, int64_t padding) {
-  scatter(pool, ids, count, width, scale, values, table, padding);
+  scatter(device, ids, count, width, scale, values, table, padding);
 }
 
 size_t row_scratch_bytes(int64_t count) {
   return (4 * static_cast<size_t>(count) + 1) * sizeof(int64_t);
 }
 
-RowGroups group_rows(const int64_t* ids, int64_t count, void* scratch) {
+RowGroups group_rows(const Device&, const int64_t* ids, int64_t count, void* scratch) {
   int64_t* memory = static_cast<int64_t*>(scratch);
   Sorted from{memory, memory + count}, to{memory + 2 * count, memory + 3 * count};
   uint64_t varying = 0;  // the bits in which keys differ: the others need no pass
@@ -216,22 +217,35 @@ RowGroups group_rows(const int64_t* ids, int64_t count, void* scratch) {
   return {groups, distinct, begin, from.order};
 }
 
-void sum_groups(ThreadPool& pool, const RowGroups& groups, int64_t width, const float* values,
+void sum_groups(const Device& device, const RowGroups& groups, int64_t width, const float* values,
                 float* out) {
-  sum_all_groups(pool, groups, width, values, out);
+  sum_all_groups(device, groups, width, values, out);
 }
-void sum_groups(ThreadPool& pool, const RowGroups& groups, int64_t width, const double* values,
+void sum_groups(const Device& device, const RowGroups& groups, int64_t width, const double* values,
                 double* out) {
-  sum_all_groups(pool, groups, width, values, out);
+  sum_all_groups(device, groups, width, values, out);
 }
 
-int64_t merge_rows(ThreadPool& pool, const int64_t* ids, int64_t count, int64_t width,
-                   const float* values, void* scratch, int64_t* out_ids, float* out) {
-  return merge(pool, ids, count, width, values, scratch, out_ids, out);
+void gather_row_bytes(const Device& device, const int64_t* ids, int64_t count, size_t bytes,
+                      const void* table, void* out) {
+  if (bytes == 0) return;
+  const auto* from = static_cast<const char*>(table);
+  auto* to = static_cast<char*>(out);
+  const int64_t grain = std::max<int64_t>(1, 4 * grain_elements / static_cast<int64_t>(bytes));
+  device.pool().parallel_for(count, grain, [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      std::memcpy(to + static_cast<size_t>(i) * bytes, from + static_cast<size_t>(ids[i]) * bytes,
+                  bytes);
+  });
 }
-int64_t merge_rows(ThreadPool& pool, const int64_t* ids, int64_t count, int64_t width,
+
+int64_t merge_rows(const Device& device, const int64_t* ids, int64_t count, int64_t width,
+                   const float* values, void* scratch, int64_t* out_ids, float* out) {
+  return merge(device, ids, count, width, values, scratch, out_ids, out);
+}
+int64_t merge_rows(const Device& device, const int64_t* ids, int64_t count, int64_t width,
                    const double* values, void* scratch, int64_t* out_ids, double* out) {
-  return merge(pool, ids, count, width, values, scratch, out_ids, out);
+  return merge(device, ids, count, width, values, scratch, out_ids, out);
 }
 
 }  // namespace paddle

@@ -3,31 +3,32 @@
 // per batch.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 
-#include "base/thread_pool.h"
+#include "tensor/device.h"
 
 namespace paddle {
 
 inline constexpr int64_t no_padding = std::numeric_limits<int64_t>::min();
 
 // The first index i with ids[i] outside [0, height) and not `padding`; -1 if there is none.
-int64_t first_bad_id(const int64_t* ids, int64_t count, int64_t height,
+int64_t first_bad_id(const Device& device, const int64_t* ids, int64_t count, int64_t height,
                      int64_t padding = no_padding);
 
 // out[i, :] = table[ids[i], :], or zeros where ids[i] == padding.
-void gather_rows(ThreadPool& pool, const int64_t* ids, int64_t count, int64_t width,
+void gather_rows(const Device& device, const int64_t* ids, int64_t count, int64_t width,
                  const float* table, float* out, int64_t padding = no_padding);
-void gather_rows(ThreadPool& pool, const int64_t* ids, int64_t count, int64_t width,
+void gather_rows(const Device& device, const int64_t* ids, int64_t count, int64_t width,
                  const double* table, double* out, int64_t padding = no_padding);
 
 // table[ids[i], :] += scale * values[i, :], in order of i where ids repeat; ids equal to padding
 // are left out.
-void scatter_add_rows(ThreadPool& pool, const int64_t* ids, int64_t count, int64_t width,
+void scatter_add_rows(const Device& device, const int64_t* ids, int64_t count, int64_t width,
                       float scale, const float* values, float* table, int64_t padding = no_padding);
-void scatter_add_rows(ThreadPool& pool, const int64_t* ids, int64_t count, int64_t width,
+void scatter_add_rows(const Device& device, const int64_t* ids, int64_t count, int64_t width,
                       double scale, const double* values, double* table,
                       int64_t padding = no_padding);
 
@@ -44,19 +45,46 @@ struct RowGroups {
 // Bytes of scratch (aligned to 8) that group_rows() and merge_rows() need for `count` ids.
 size_t row_scratch_bytes(int64_t count);
 
-RowGroups group_rows(const int64_t* ids, int64_t count, void* scratch);
+RowGroups group_rows(const Device& device, const int64_t* ids, int64_t count, void* scratch);
 
 // out[g, :] = the sum of group g's value rows; out has room for groups.groups rows.
-void sum_groups(ThreadPool& pool, const RowGroups& groups, int64_t width, const float* values,
+void sum_groups(const Device& device, const RowGroups& groups, int64_t width, const float* values,
                 float* out);
-void sum_groups(ThreadPool& pool, const RowGroups& groups, int64_t width, const double* values,
+void sum_groups(const Device& device, const RowGroups& groups, int64_t width, const double* values,
                 double* out);
 
 // Both at once: returns the number of distinct ids; out_ids and out have room for `count` of them.
 // out must not overlap values.
-int64_t merge_rows(ThreadPool& pool, const int64_t* ids, int64_t count, int64_t width,
+int64_t merge_rows(const Device& device, const int64_t* ids, int64_t count, int64_t width,
                    const float* values, void* scratch, int64_t* out_ids, float* out);
-int64_t merge_rows(ThreadPool& pool, const int64_t* ids, int64_t count, int64_t width,
+int64_t merge_rows(const Device& device, const int64_t* ids, int64_t count, int64_t width,
                    const double* values, void* scratch, int64_t* out_ids, double* out);
+
+// Rows [merged, count) of what merge_rows() made: they name the first id and are 0, which changes
+// no sum.
+template <class T>
+void pad_rows(const Device&, int64_t merged, int64_t count, int64_t width, int64_t* ids,
+              T* values) {
+  if (merged >= count) return;
+  std::fill(ids + merged, ids + count, ids[0]);
+  std::fill(values + merged * width, values + count * width, T(0));
+}
+
+// values[i, :] = 0 where ids[i] == id.
+template <class T>
+void clear_rows(const Device&, const int64_t* ids, int64_t count, int64_t id, int64_t width,
+                T* values) {
+  for (int64_t i = 0; i < count; ++i)
+    if (ids[i] == id) std::fill_n(values + i * width, width, T(0));
+}
+
+// out[i] = ids[i], as 64-bit numbers.
+inline void widen_ids(const Device&, const int32_t* ids, int64_t count, int64_t* out) {
+  std::copy_n(ids, count, out);
+}
+
+// out[i, :] = table[ids[i], :] for rows of any type, `bytes` long.
+void gather_row_bytes(const Device& device, const int64_t* ids, int64_t count, size_t bytes,
+                      const void* table, void* out);
 
 }  // namespace paddle

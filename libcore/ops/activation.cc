@@ -203,13 +203,13 @@ struct Gradient {
   }
 };
 
-// Kernels. Templates give the loops as plain functions; closures and threads are compiled once.
+// Kernels. Templates give the calls as plain functions; closures are compiled once.
 
 struct Numbers {  // the attributes of any activation
   float at[2];
 };
-using UnaryLoop = void (*)(const Numbers& n, int64_t begin, int64_t end, void* out, const void* x);
-using GradLoop = void (*)(const Numbers& n, int64_t begin, int64_t end, void* dx, const void* kept,
+using UnaryCall = void (*)(const Device& d, const Numbers& a, int64_t n, void* out, const void* x);
+using GradCall = void (*)(const Device& d, const Numbers& a, int64_t n, void* dx, const void* kept,
                           const void* dy);
 
 template <class A>
@@ -234,39 +234,30 @@ A with_numbers(const Numbers& n) {
 }
 
 template <class A, class T>
-void unary_loop(const Numbers& n, int64_t begin, int64_t end, void* out, const void* x) {
-  run_loop<worth_clones<T>>(detail::MapLoop{}, begin, end, Forward<A>{with_numbers<A>(n)},
-                            static_cast<T*>(out), static_cast<const T*>(x));
+void unary_call(const Device& d, const Numbers& a, int64_t n, void* out, const void* x) {
+  map(d, n, Forward<A>{with_numbers<A>(a)}, static_cast<T*>(out), static_cast<const T*>(x));
 }
 template <class A, class T>
-void grad_loop(const Numbers& n, int64_t begin, int64_t end, void* dx, const void* kept,
+void grad_call(const Device& d, const Numbers& a, int64_t n, void* dx, const void* kept,
                const void* dy) {
-  run_loop<worth_clones<T>>(detail::MapLoop{}, begin, end, Gradient<A>{with_numbers<A>(n)},
-                            static_cast<T*>(dx), static_cast<const T*>(kept),
-                            static_cast<const T*>(dy));
+  map(d, n, Gradient<A>{with_numbers<A>(a)}, static_cast<T*>(dx), static_cast<const T*>(kept),
+      static_cast<const T*>(dy));
 }
 
-Kernel unary_kernel(const Bind& b, UnaryLoop f32, UnaryLoop f64, const Numbers& numbers) {
+Kernel unary_kernel(const Bind& b, UnaryCall f32, UnaryCall f64, const Numbers& numbers) {
   const Arg x = b.in("X"), out = b.out("Out");
-  const auto loop = with_float(b.dtype("X"), [&](auto t) { return sizeof t == 4 ? f32 : f64; });
-  return [=](const Run& r) {
-    r.pool.parallel_for(r[x].numel(), map_grain, [&](int64_t begin, int64_t end) {
-      loop(numbers, begin, end, r[out].data, r[x].data);
-    });
-  };
+  const auto call = with_float(b.dtype("X"), [&](auto t) { return sizeof t == 4 ? f32 : f64; });
+  return [=](const Run& r) { call(r, numbers, r[x].numel(), r[out].data, r[x].data); };
 }
 
 // dX = grad(kept, dOut), where `kept` is the slot "Out" or "X".
-Kernel grad_kernel(const Bind& b, GradLoop f32, GradLoop f64, const Numbers& numbers) {
+Kernel grad_kernel(const Bind& b, GradCall f32, GradCall f64, const Numbers& numbers) {
   const Arg kept = b.in("Out") ? b.in("Out") : b.in("X");
   const Arg dy = b.in("Out@GRAD"), dx = b.out("X@GRAD");
-  const auto loop =
+  const auto call =
       with_float(b.dtype("Out@GRAD"), [&](auto t) { return sizeof t == 4 ? f32 : f64; });
-  return [=](const Run& r) {
-    r.pool.parallel_for(r[dy].numel(), map_grain, [&](int64_t begin, int64_t end) {
-      loop(numbers, begin, end, r[dx].data, r[kept].data, r[dy].data);
-    });
-  };
+  return
+      [=](const Run& r) { call(r, numbers, r[dy].numel(), r[dx].data, r[kept].data, r[dy].data); };
 }
 
 using BindFn = Kernel (*)(const Bind&);
@@ -276,11 +267,11 @@ struct Binds {
 
 template <class A>
 Kernel bind_unary(const Bind& b) {
-  return unary_kernel(b, unary_loop<A, float>, unary_loop<A, double>, numbers_of<A>(b));
+  return unary_kernel(b, unary_call<A, float>, unary_call<A, double>, numbers_of<A>(b));
 }
 template <class A>
 Kernel bind_grad(const Bind& b) {
-  return grad_kernel(b, grad_loop<A, float>, grad_loop<A, double>, numbers_of<A>(b));
+  return grad_kernel(b, grad_call<A, float>, grad_call<A, double>, numbers_of<A>(b));
 }
 template <class A>
 constexpr Binds binds = {bind_unary<A>, bind_grad<A>};

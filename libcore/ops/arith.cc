@@ -1,8 +1,9 @@
 // Arithmetic on whole tensors: scaling, differences, means, norms and copies.
-#include <cmath>
-#include <cstring>
+#include <type_traits>
 
+#include "kernels/broadcast.h"
 #include "kernels/map.h"
+#include "kernels/memory.h"
 #include "kernels/reduce.h"
 #include "ops/common.h"
 #include "ops/row_view.h"
@@ -35,8 +36,8 @@ Kernel bind_scale(const Bind& b) {
   return with_number(b.dtype("X"), [&](auto t) -> Kernel {
     using T = decltype(t);
     return [=](const Run& r) {
-      if (r[x].is_rows) copy_rows(r[x], r[out]);
-      map(r.pool, r[x].numel(), Scale<T>{scale, bias, after}, r[out].as<T>(), r[x].as<const T>());
+      if (r[x].is_rows) copy_rows(r, r[x], r[out]);
+      map(r, r[x].numel(), Scale<T>{scale, bias, after}, r[out].as<T>(), r[x].as<const T>());
     };
   });
 }
@@ -52,14 +53,19 @@ void infer_minus(Infer& i) {
   i.out_like("Out", "X");
 }
 
+struct Minus {
+  template <class T>
+  PS_HD T operator()(T x, T y) const {
+    return x - y;
+  }
+};
+
 Kernel bind_minus(const Bind& b) {
   const Arg x = b.in("X"), y = b.in("Y"), out = b.out("Out");
   return with_number(b.dtype("X"), [&](auto t) -> Kernel {
     using T = decltype(t);
     return [=](const Run& r) {
-      map(
-          r.pool, r[x].numel(), [](T a, T c) { return a - c; }, r[out].as<T>(), r[x].as<const T>(),
-          r[y].as<const T>());
+      map(r, r[x].numel(), Minus{}, r[out].as<T>(), r[x].as<const T>(), r[y].as<const T>());
     };
   });
 }
@@ -74,9 +80,8 @@ std::vector<Op> minus_grad(const Op& forward, const Want& want) {
 Kernel bind_assign(const Bind& b) {
   const Arg x = b.in("X"), out = b.out("Out");
   return [=](const Run& r) {
-    if (r[x].is_rows) copy_rows(r[x], r[out]);
-    const size_t bytes = static_cast<size_t>(r[x].numel()) * size_of(r[x].dtype);
-    if (bytes > 0 && r[out].data != r[x].data) std::memcpy(r[out].data, r[x].data, bytes);
+    if (r[x].is_rows) copy_rows(r, r[x], r[out]);
+    copy_elements(r, r[x].numel(), size_of(r[x].dtype), r[out].data, r[x].data);
   };
 }
 
@@ -94,14 +99,28 @@ void infer_increment(Infer& i) {
   i.out_like("Out", "X");
 }
 
+template <class T>
+struct Plus {
+  T step;
+  PS_HD T operator()(T x) const { return x + step; }
+};
+
 Kernel bind_increment(const Bind& b) {
   const Arg x = b.in("X"), out = b.out("Out");
   const auto step = b.attr<float>("step");
   return with_number(b.dtype("X"), [&](auto t) -> Kernel {
     using T = decltype(t);
-    return [=](const Run& r) { *r[out].as<T>() = *r[x].as<const T>() + static_cast<T>(step); };
+    return [=](const Run& r) {
+      map(r, 1, Plus<T>{static_cast<T>(step)}, r[out].as<T>(), r[x].as<const T>());
+    };
   });
 }
+
+template <class T>
+struct Over {
+  T n;
+  PS_HD T operator()(T x) const { return x / n; }
+};
 
 Kernel bind_mean(const Bind& b) {
   const Arg x = b.in("X"), out = b.out("Out");
@@ -109,7 +128,8 @@ Kernel bind_mean(const Bind& b) {
     using T = decltype(t);
     return [=](const Run& r) {
       const int64_t n = r[x].numel();
-      *r[out].as<T>() = sum(r.pool, r[x].as<const T>(), n) / static_cast<T>(n);
+      sum(r, n, r[x].as<const T>(), r[out].as<T>());
+      map(r, 1, Over<T>{static_cast<T>(n)}, r[out].as<T>(), r[out].as<const T>());
     };
   });
 }
@@ -120,7 +140,7 @@ Kernel bind_mean_grad(const Bind& b) {
     using T = decltype(t);
     return [=](const Run& r) {
       const int64_t n = r[dx].numel();
-      std::fill_n(r[dx].as<T>(), n, *r[d].as<const T>() / static_cast<T>(n));
+      broadcast(r, one_for_all(n), Over<T>{static_cast<T>(n)}, r[dx].as<T>(), r[d].as<const T>());
     };
   });
 }
@@ -129,20 +149,24 @@ Kernel bind_squared_norm(const Bind& b) {
   const Arg x = b.in("X"), out = b.out("Out");
   return with_float(b.dtype("X"), [&](auto t) -> Kernel {
     using T = decltype(t);
-    return [=](const Run& r) {
-      *r[out].as<T>() = sum_squares(r.pool, r[x].as<const T>(), r[x].numel());
-    };
+    return [=](const Run& r) { sum_squares(r, r[x].numel(), r[x].as<const T>(), r[out].as<T>()); };
   });
 }
+
+struct SquareGrad {
+  template <class T>
+  PS_HD T operator()(T d, T x) const {
+    return 2 * d * x;
+  }
+};
 
 Kernel bind_squared_norm_grad(const Bind& b) {
   const Arg x = b.in("X"), d = b.in("Out@GRAD"), dx = b.out("X@GRAD");
   return with_float(b.dtype("X"), [&](auto t) -> Kernel {
     using T = decltype(t);
     return [=](const Run& r) {
-      map(
-          r.pool, r[x].numel(), [k = 2 * *r[d].as<const T>()](T v) { return k * v; }, r[dx].as<T>(),
-          r[x].as<const T>());
+      broadcast(r, one_for_all(r[x].numel()), SquareGrad{}, r[dx].as<T>(), r[d].as<const T>(),
+                r[x].as<const T>());
     };
   });
 }
@@ -151,9 +175,8 @@ void infer_isfinite(Infer& i) { i.out("Out", Shape{1}, DType::boolean); }
 
 bool finite(const Run& r, const View& v) {
   if (v.dtype != DType::f32 && v.dtype != DType::f64) return true;
-  return with_float(v.dtype, [&](auto t) {
-    return !any_not_finite(r.pool, v.as<const decltype(t)>(), v.numel());
-  });
+  return with_float(
+      v.dtype, [&](auto t) { return !any_not_finite(r, v.numel(), v.as<const decltype(t)>()); });
 }
 
 Kernel bind_isfinite(const Bind& b) {
@@ -161,7 +184,7 @@ Kernel bind_isfinite(const Bind& b) {
   return [=](const Run& r) {
     bool all = true;
     for (int k = 0; k < x.count && all; ++k) all = finite(r, r.at(x, k));
-    *r[out].as<bool>() = all;
+    write_one(r, all, r[out].as<bool>());
   };
 }
 

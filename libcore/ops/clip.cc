@@ -2,6 +2,7 @@
 // once stand for their sum, so that is what is limited.
 #include <cmath>
 
+#include "kernels/broadcast.h"
 #include "kernels/map.h"
 #include "kernels/reduce.h"
 #include "ops/common.h"
@@ -36,7 +37,7 @@ void infer_clip(Infer& i) {
 template <class T>
 int64_t merge_into(const Run& r, const View& x, int64_t* ids, T* values) {
   const auto bytes = static_cast<int64_t>(row_scratch_bytes(x.shape[0]));
-  return merge_rows(r.pool, x.rows, x.shape[0], row_width(x), x.as<const T>(),
+  return merge_rows(r, x.rows, x.shape[0], row_width(x), x.as<const T>(),
                     r.scratch.get<char>(bytes), ids, values);
 }
 
@@ -46,11 +47,8 @@ template <class T>
 void clip_rows(const Run& r, const View& x, View& out, const Limit& limit) {
   const int64_t count = x.shape[0], width = row_width(x);
   const int64_t groups = merge_into<T>(r, x, out.row_room, out.as<T>());
-  map(r.pool, groups * width, limit, out.as<T>(), out.as<const T>());
-  if (groups < count) {
-    std::fill(out.row_room + groups, out.row_room + count, out.row_room[0]);
-    std::fill(out.as<T>() + groups * width, out.as<T>() + count * width, T(0));
-  }
+  map(r, groups * width, limit, out.as<T>(), out.as<const T>());
+  pad_rows(r, groups, count, width, out.row_room, out.as<T>());
   out.rows = out.row_room;
 }
 
@@ -61,7 +59,7 @@ Kernel bind_clip(const Bind& b) {
     using T = decltype(t);
     return [=](const Run& r) {
       if (r[x].is_rows) return clip_rows<T>(r, r[x], r[out], limit);
-      map(r.pool, r[x].numel(), limit, r[out].as<T>(), r[x].as<const T>());
+      map(r, r[x].numel(), limit, r[out].as<T>(), r[x].as<const T>());
     };
   });
 }
@@ -72,7 +70,7 @@ Kernel bind_clip_grad(const Bind& b) {
   return with_float(b.dtype("X"), [&](auto t) -> Kernel {
     using T = decltype(t);
     return [=](const Run& r) {
-      map(r.pool, r[x].numel(), limit, r[dx].as<T>(), r[x].as<const T>(), r[d].as<const T>());
+      map(r, r[x].numel(), limit, r[dx].as<T>(), r[x].as<const T>(), r[d].as<const T>());
     };
   });
 }
@@ -80,11 +78,27 @@ Kernel bind_clip_grad(const Bind& b) {
 // The norm is that of the merged rows; scaling needs no merge, so the rows stay as they are. Out
 // holds the merged values in between.
 template <class T>
-T squares(const Run& r, const View& x, View& out) {
-  if (!x.is_rows) return sum_squares(r.pool, x.as<const T>(), x.numel());
+void squares(const Run& r, const View& x, View& out, T* sum) {
+  if (!x.is_rows) return sum_squares(r, x.numel(), x.as<const T>(), sum);
   const int64_t groups = merge_into<T>(r, x, out.row_room, out.as<T>());
-  return sum_squares(r.pool, out.as<const T>(), groups * row_width(x));
+  sum_squares(r, groups * row_width(x), out.as<const T>(), sum);
 }
+
+// What brings a norm, given as its square, below the limit; 1 where it is below already.
+struct NormFactor {
+  float max_norm;
+  template <class T>
+  PS_HD T operator()(T squares) const {
+    const T norm = std::sqrt(squares), limit = T(max_norm);
+    return norm > limit ? limit / norm : T(1);
+  }
+};
+struct Times {
+  template <class T>
+  PS_HD T operator()(T factor, T x) const {
+    return factor * x;
+  }
+};
 
 void infer_clip_by_norm(Infer& i) {
   i.check(i.attr<float>("max_norm") > 0, "max_norm must be greater than 0, found ",
@@ -98,12 +112,14 @@ Kernel bind_clip_by_norm(const Bind& b) {
   return with_float(b.dtype("X"), [&](auto t) -> Kernel {
     using T = decltype(t);
     return [=](const Run& r) {
-      const T norm = std::sqrt(squares<T>(r, r[x], r[out]));
-      if (r[x].is_rows) copy_rows(r[x], r[out]);
-      const T factor = norm > T(max_norm) ? T(max_norm) / norm : T(1);
-      map(
-          r.pool, r[x].numel(), [factor](T v) { return factor * v; }, r[out].as<T>(),
-          r[x].as<const T>());
+      // Behind what merge_into() uses of the scratch.
+      const size_t merge = r[x].is_rows ? row_scratch_bytes(r[x].shape[0]) : 0;
+      T* factor = r.scratch.get<T>(static_cast<int64_t>(merge / sizeof(T)) + 1) + merge / sizeof(T);
+      squares<T>(r, r[x], r[out], factor);
+      if (r[x].is_rows) copy_rows(r, r[x], r[out]);
+      map(r, 1, NormFactor{max_norm}, factor, static_cast<const T*>(factor));
+      broadcast(r, one_for_all(r[x].numel()), Times{}, r[out].as<T>(),
+                static_cast<const T*>(factor), r[x].as<const T>());
     };
   });
 }

@@ -4,8 +4,6 @@ namespace paddle {
 
 void infer_same(Infer& i) { i.out_like("Out", "X"); }
 
-void infer_nothing(Infer&) {}
-
 void infer_grad_same(Infer& i) {
   for (const auto& [slot, names] : i.op().out) {
     const std::string base = slot.substr(0, slot.find('@'));
@@ -16,13 +14,6 @@ void infer_grad_same(Infer& i) {
       i.out_meta(slot, k).lod = like.lod;
       i.out_meta(slot, k).lod_level = like.lod_level;
     }
-  }
-}
-
-void infer_update(Infer& i) {
-  for (const auto& [slot, names] : i.op().out) {
-    const std::string base = slot.substr(0, slot.size() - 3);  // "ParamOut" -> "Param"
-    i.out_like(slot, base);
   }
 }
 

@@ -14,10 +14,6 @@ void infer_same(Infer& i);
 // For a gradient op: every output "S@GRAD" is like the input "S", or like "Out@GRAD" where "S" is
 // no input.
 void infer_grad_same(Infer& i);
-// Optimizer ops: every output "SOut" is like the input "S".
-void infer_update(Infer& i);
-// Nothing to infer: outputs keep what they are declared as.
-void infer_nothing(Infer& i);
 
 // Tells whether the gradient of a forward input is wanted.
 using Want = std::function<bool(const std::string&)>;

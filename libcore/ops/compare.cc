@@ -1,4 +1,5 @@
 // Comparisons and logic: element by element, the result is bool.
+#include "kernels/broadcast.h"
 #include "kernels/map.h"
 #include "ops/common.h"
 
@@ -70,47 +71,47 @@ void infer_logical(Infer& i) {
   infer_same(i);
 }
 
-// Templates give plain functions; the closure and its split over threads are compiled once.
-using Loop = void (*)(int64_t begin, int64_t end, bool one_y, const void* x, const void* y,
+// Templates give plain functions; the closure is compiled once.
+using Call = void (*)(const Device& d, int64_t n, bool one_y, const void* x, const void* y,
                       bool* out);
 
-template <class F, class T>
-void loop(int64_t begin, int64_t end, bool one_y, const void* x, const void* y, bool* out) {
-  const F f;
-  const T *px = static_cast<const T*>(x), *py = static_cast<const T*>(y);
-  if (one_y) {
-    const T value = *py;
-    for (int64_t i = begin; i < end; ++i) out[i] = f(px[i], value);
-  } else {
-    for (int64_t i = begin; i < end; ++i) out[i] = f(px[i], py[i]);
+// As broadcast() passes them.
+template <class F>
+struct YFirst {
+  template <class T>
+  PS_HD bool operator()(T y, T x) const {
+    return F{}(x, y);
   }
+};
+
+template <class F, class T>
+void call(const Device& d, int64_t n, bool one_y, const void* x, const void* y, bool* out) {
+  broadcast(d, one_y ? one_for_all(n) : Extents{.n = n}, YFirst<F>{}, out, static_cast<const T*>(y),
+            static_cast<const T*>(x));
 }
 
-Kernel binary(const Bind& b, Loop run) {
+Kernel binary(const Bind& b, Call run) {
   const Arg x = b.in("X"), y = b.in("Y"), out = b.out("Out");
   return [=](const Run& r) {
     const bool one_y = r[y].numel() == 1;
-    r.pool.parallel_for(r[x].numel(), map_grain, [&](int64_t begin, int64_t end) {
-      run(begin, end, one_y, r[x].data, r[y].data, r[out].as<bool>());
-    });
+    run(r, r[x].numel(), one_y, r[x].data, r[y].data, r[out].as<bool>());
   };
 }
 
 template <class F>
 Kernel bind_compare(const Bind& b) {
-  return binary(b, with_dtype(b.dtype("X"), [](auto t) -> Loop { return loop<F, decltype(t)>; }));
+  return binary(b, with_dtype(b.dtype("X"), [](auto t) -> Call { return call<F, decltype(t)>; }));
 }
 
 template <class F>
 Kernel bind_logical(const Bind& b) {
-  return binary(b, loop<F, bool>);
+  return binary(b, call<F, bool>);
 }
 
 Kernel bind_not(const Bind& b) {
   const Arg x = b.in("X"), out = b.out("Out");
-  return [=](const Run& r) {
-    map(r.pool, r[x].numel(), Not{}, r[out].as<bool>(), r[x].as<const bool>());
-  };
+  return
+      [=](const Run& r) { map(r, r[x].numel(), Not{}, r[out].as<bool>(), r[x].as<const bool>()); };
 }
 
 OpDef compare(const std::string& type, Kernel (*bind)(const Bind&)) {

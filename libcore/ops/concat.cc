@@ -1,6 +1,6 @@
 // Tensors put together and taken apart: concat, split, stack.
+#include "kernels/strided.h"
 #include "ops/common.h"
-#include "ops/strided.h"
 
 namespace paddle {
 namespace {
@@ -11,18 +11,18 @@ struct Part {
 };
 
 // whole[:, begin : begin + length, :] = part
-void write_part(ThreadPool& pool, const Part& p, size_t size, void* whole, const void* part) {
+void write_part(const Device& device, const Part& p, size_t size, void* whole, const void* part) {
   Strided nest;
   nest.add(p.outer, p.total * p.inner, p.length * p.inner);
   nest.add(p.length * p.inner, 1, 1);
-  strided_copy(pool, nest, size, advance(whole, p.begin * p.inner, size), part);
+  strided_copy(device, nest, size, advance(whole, p.begin * p.inner, size), part);
 }
 
-void read_part(ThreadPool& pool, const Part& p, size_t size, const void* whole, void* part) {
+void read_part(const Device& device, const Part& p, size_t size, const void* whole, void* part) {
   Strided nest;
   nest.add(p.outer, p.length * p.inner, p.total * p.inner);
   nest.add(p.length * p.inner, 1, 1);
-  strided_copy(pool, nest, size, part, advance(whole, p.begin * p.inner, size));
+  strided_copy(device, nest, size, part, advance(whole, p.begin * p.inner, size));
 }
 
 int positive(int axis, int rank) { return axis < 0 ? axis + rank : axis; }
@@ -60,7 +60,7 @@ Kernel bind_concat(const Bind& b) {
     for (int k = 0; k < x.count; ++k) {
       const View& part = r.at(x, k);
       const int64_t length = part.shape[at];
-      write_part(r.pool, {a.outer, a.n, a.inner, begin, length}, size_of(part.dtype), r[out].data,
+      write_part(r, {a.outer, a.n, a.inner, begin, length}, size_of(part.dtype), r[out].data,
                  part.data);
       begin += length;
     }
@@ -77,7 +77,7 @@ void take_apart(const Run& r, const Around& a, const View& whole, Arg parts,
     const int64_t length = length_of(k);
     const View& part = r.at(parts, k);
     if (part.data != nullptr)
-      read_part(r.pool, {a.outer, a.n, a.inner, begin, length}, size_of(whole.dtype), whole.data,
+      read_part(r, {a.outer, a.n, a.inner, begin, length}, size_of(whole.dtype), whole.data,
                 part.data);
     begin += length;
   }
@@ -157,7 +157,7 @@ Kernel bind_stack(const Bind& b) {
   return [=](const Run& r) {
     const Around a(r[out].shape, axis);
     for (int k = 0; k < x.count; ++k)
-      write_part(r.pool, {a.outer, a.n, a.inner, k, 1}, size_of(r[out].dtype), r[out].data,
+      write_part(r, {a.outer, a.n, a.inner, k, 1}, size_of(r[out].dtype), r[out].data,
                  r.at(x, k).data);
   };
 }

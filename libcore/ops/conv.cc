@@ -1,14 +1,21 @@
-// conv2d over NCHW images, as matrix products: patches of a few images at a time are laid out as
-// columns ("im2col") in memory that stays in the cache, and one product serves them all.
-#include <algorithm>
-#include <cstring>
+// conv2d over NCHW images.
+#include "kernels/conv.h"
 
-#include "kernels/blas.h"
 #include "ops/common.h"
-#include "ops/conv_columns.h"
 
 namespace paddle {
 namespace {
+
+// Attributes, without shapes.
+struct ConvAttrs {
+  explicit ConvAttrs(const Attrs& attrs)
+      : strides(attrs.get<Ints>("strides")),
+        paddings(attrs.get<Ints>("paddings")),
+        dilations(attrs.get<Ints>("dilations")),
+        groups(attrs.get<int32_t>("groups")) {}
+  Ints strides, paddings, dilations;
+  int64_t groups;
+};
 
 int64_t out_length(int64_t in, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation) {
   return in < 0 ? -1 : (in + 2 * padding - (dilation * (kernel - 1) + 1)) / stride + 1;
@@ -62,127 +69,23 @@ void infer_conv_grad(Infer& i) {
   i.out_like("Filter@GRAD", "Filter");
 }
 
-// Images go through in chunks, and chunks belong to parts. Both depend on the shapes alone, so sums
-// over parts do not depend on the number of threads.
-struct Split {
-  Split(const Geometry& g, size_t element, int64_t most_parts) {
-    // Columns and outputs of a chunk together fill half of a usual second-level cache.
-    const int64_t room = (int64_t{256} << 10) / static_cast<int64_t>(element);
-    const int64_t each = (g.depth() + g.filters) * g.places();
-    chunk =
-        std::clamp<int64_t>(room / std::max<int64_t>(1, each), 1, std::max<int64_t>(1, g.images));
-    chunks = (g.images + chunk - 1) / chunk;
-    parts = std::clamp<int64_t>(chunks, 1, most_parts);
-  }
-  int64_t chunk, chunks, parts;
-};
-
-constexpr int64_t max_parts = 8;
-
-// body(part, slot, first image, images) for each chunk; parts run at the same time, the chunks of
-// one part in order. `slot` numbers scratch memory that no other running part uses.
-template <class Body>
-void for_chunks(ThreadPool& pool, const Geometry& g, const Split& s, const Body& body) {
-  pool.parallel_for(s.parts, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t part = begin; part < end; ++part)
-      for (int64_t c = part * s.chunks / s.parts; c < (part + 1) * s.chunks / s.parts; ++c)
-        body(part, begin, c * s.chunk, std::min(s.chunk, g.images - c * s.chunk));
-  });
-}
-
-// Where one running part may write: columns and joined outputs of a chunk.
-template <class T>
-struct Room {
-  Room(T* base, const Geometry& g, const Split& s, int64_t slot)
-      : columns(base + slot * size(g, s)), joined(columns + g.depth() * s.chunk * g.places()) {}
-  static int64_t size(const Geometry& g, const Split& s) {
-    return (g.depth() + g.filters) * s.chunk * g.places();
-  }
-  static int64_t slots(const ThreadPool& pool, const Split& s) {
-    return pool.threads() == 1 ? 1 : s.parts;
-  }
-  T *columns, *joined;
-};
-
-template <class T>
-void conv_forward(const Run& r, const Geometry& g, const T* x, const T* w, T* y) {
-  const Split s(g, sizeof(T), max_parts);
-  T* base = r.scratch.get<T>(Room<T>::slots(r.pool, s) * Room<T>::size(g, s));
-  for_chunks(r.pool, g, s, [&](int64_t, int64_t slot, int64_t first, int64_t count) {
-    ThreadPool single(1);
-    ThreadPool& pool = s.parts == 1 ? r.pool : single;
-    const Room<T> room(base, g, s, slot);
-    const int64_t x_step = g.groups * g.in_size(), y_step = g.groups * g.out_size();
-    const int64_t n = count * g.places();
-    for (int64_t k = 0; k < g.groups; ++k) {
-      const T* from = x + first * x_step + k * g.in_size();
-      T* to = y + first * y_step + k * g.out_size();
-      const T* columns = from;
-      if (count > 1 || !g.pointwise()) {
-        to_columns(g, from, x_step, count, room.columns, n);
-        columns = room.columns;
-      }
-      T* product = count > 1 ? room.joined : to;
-      gemm(pool, false, false, g.filters, n, g.depth(), T(1), w + k * g.filters * g.depth(),
-           g.depth(), columns, n, T(0), product, n);
-      if (count > 1) part_images(g, product, count, to, y_step);
-    }
-  });
-}
-
-template <class T>
-void conv_input_grad(const Run& r, const Geometry& g, const T* w, const T* dy, T* dx) {
-  const Split s(g, sizeof(T), max_parts);
-  T* base = r.scratch.get<T>(Room<T>::slots(r.pool, s) * Room<T>::size(g, s));
-  for_chunks(r.pool, g, s, [&](int64_t, int64_t slot, int64_t first, int64_t count) {
-    ThreadPool single(1);
-    ThreadPool& pool = s.parts == 1 ? r.pool : single;
-    const Room<T> room(base, g, s, slot);
-    const int64_t x_step = g.groups * g.in_size(), y_step = g.groups * g.out_size();
-    const int64_t n = count * g.places();
-    std::memset(dx + first * x_step, 0, static_cast<size_t>(count * x_step) * sizeof(T));
-    for (int64_t k = 0; k < g.groups; ++k) {
-      const T* from = dy + first * y_step + k * g.out_size();
-      if (count > 1) {
-        join_images(g, from, y_step, count, room.joined);
-        from = room.joined;
-      }
-      gemm(pool, true, false, g.depth(), n, g.filters, T(1), w + k * g.filters * g.depth(),
-           g.depth(), from, n, T(0), room.columns, n);
-      from_columns(g, room.columns, n, count, dx + first * x_step + k * g.in_size(), x_step);
-    }
-  });
-}
-
-template <class T>
-void conv_filter_grad(const Run& r, const Geometry& g, const T* x, const T* dy, T* dw) {
-  const int64_t size = g.groups * g.filters * g.depth();
-  // Each part has a sum of its own, so large filters get fewer parts.
-  const Split s(g, sizeof(T), std::clamp<int64_t>((int64_t{1} << 20) / size, 1, max_parts));
-  const int64_t slots = Room<T>::slots(r.pool, s);
-  T* sums = r.scratch.get<T>(s.parts * size + slots * Room<T>::size(g, s));
-  T* base = sums + s.parts * size;
-  std::memset(sums, 0, static_cast<size_t>(s.parts * size) * sizeof(T));
-  for_chunks(r.pool, g, s, [&](int64_t part, int64_t slot, int64_t first, int64_t count) {
-    ThreadPool single(1);
-    ThreadPool& pool = s.parts == 1 ? r.pool : single;
-    const Room<T> room(base, g, s, slot);
-    const int64_t x_step = g.groups * g.in_size(), y_step = g.groups * g.out_size();
-    const int64_t n = count * g.places();
-    for (int64_t k = 0; k < g.groups; ++k) {
-      const T* from = dy + first * y_step + k * g.out_size();
-      if (count > 1) {
-        join_images(g, from, y_step, count, room.joined);
-        from = room.joined;
-      }
-      to_columns(g, x + first * x_step + k * g.in_size(), x_step, count, room.columns, n);
-      gemm(pool, false, true, g.filters, g.depth(), n, T(1), from, n, room.columns, n, T(1),
-           sums + part * size + k * g.filters * g.depth(), g.depth());
-    }
-  });
-  std::copy_n(sums, size, dw);
-  for (int64_t part = 1; part < s.parts; ++part)
-    for (int64_t k = 0; k < size; ++k) dw[k] += sums[part * size + k];
+ConvSizes sizes(const ConvAttrs& a, const Shape& x, const Shape& w, const Shape& y) {
+  return {.images = x[0],
+          .groups = a.groups,
+          .channels = w[1],
+          .height = x[2],
+          .width = x[3],
+          .filters = w[0] / a.groups,
+          .kernel_h = w[2],
+          .kernel_w = w[3],
+          .out_h = y[2],
+          .out_w = y[3],
+          .stride_h = a.strides[0],
+          .stride_w = a.strides[1],
+          .pad_h = a.paddings[0],
+          .pad_w = a.paddings[1],
+          .dilation_h = a.dilations[0],
+          .dilation_w = a.dilations[1]};
 }
 
 Kernel bind_conv(const Bind& b) {
@@ -191,8 +94,8 @@ Kernel bind_conv(const Bind& b) {
   return with_float(b.dtype("Input"), [&](auto t) -> Kernel {
     using T = decltype(t);
     return [=](const Run& r) {
-      const Geometry g(attrs, r[x].shape, r[w].shape, r[y].shape);
-      conv_forward<T>(r, g, r[x].as<const T>(), r[w].as<const T>(), r[y].as<T>());
+      const ConvSizes g = sizes(attrs, r[x].shape, r[w].shape, r[y].shape);
+      conv2d<T>(r, r.scratch, g, r[x].as<const T>(), r[w].as<const T>(), r[y].as<T>());
     };
   });
 }
@@ -204,10 +107,10 @@ Kernel bind_conv_grad(const Bind& b) {
   return with_float(b.dtype("Input"), [&](auto t) -> Kernel {
     using T = decltype(t);
     return [=](const Run& r) {
-      const Geometry g(attrs, r[x].shape, r[w].shape, r[dy].shape);
+      const ConvSizes g = sizes(attrs, r[x].shape, r[w].shape, r[dy].shape);
       const T* from = r[dy].as<const T>();
-      if (dw) conv_filter_grad<T>(r, g, r[x].as<const T>(), from, r[dw].as<T>());
-      if (dx) conv_input_grad<T>(r, g, r[w].as<const T>(), from, r[dx].as<T>());
+      if (dw) conv2d_filter_grad<T>(r, r.scratch, g, r[x].as<const T>(), from, r[dw].as<T>());
+      if (dx) conv2d_input_grad<T>(r, r.scratch, g, r[w].as<const T>(), from, r[dx].as<T>());
     };
   });
 }

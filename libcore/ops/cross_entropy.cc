@@ -1,17 +1,10 @@
 // cross_entropy and cross_entropy2: losses of probabilities and class labels.
-#include <algorithm>
-
+#include "kernels/class_loss.h"
+#include "kernels/strided.h"
 #include "ops/labels.h"
-#include "ops/softmax_rows.h"
 
 namespace paddle {
 namespace {
-
-// -dy / p without the infinity of p = 0.
-template <class T>
-T over(T dy, T p) {
-  return dy == 0 ? T(0) : tolerable(-dy / p);
-}
 
 void infer_cross_entropy(Infer& i) {
   const Shape& x = i.shape("X");
@@ -36,17 +29,9 @@ Kernel bind_hard(const Bind& b) {
     using T = decltype(t);
     return [=](const Run& r) {
       const Around a(r[x].shape, -1);
-      const Labels labels{r[label].as<const int64_t>(), a.n, ignore, op};
-      const T* p = r[x].as<const T>();
-      T *loss = r[y].as<T>(), *kept = match ? r[match].as<T>() : nullptr;
-      r.pool.parallel_for(a.outer, map_grain, [=](int64_t begin, int64_t end) {
-        for (int64_t row = begin; row < end; ++row) {
-          const bool skip = labels.ignored(row);
-          const T of_label = skip ? T(0) : p[row * a.n + labels.checked(row)];
-          loss[row] = skip ? T(0) : -tolerable(paddle::log(of_label));
-          if (kept != nullptr) kept[row] = of_label;
-        }
-      });
+      const ClassLabels labels = checked_labels(r, r[label], a.outer, a.n, ignore, op);
+      cross_entropy(r, a.outer, a.n, r[x].as<const T>(), labels, r[y].as<T>(),
+                    match ? r[match].as<T>() : nullptr);
     };
   });
 }
@@ -57,16 +42,7 @@ Kernel bind_soft(const Bind& b) {
     using T = decltype(t);
     return [=](const Run& r) {
       const Around a(r[x].shape, -1);
-      const T *p = r[x].as<const T>(), *w = r[label].as<const T>();
-      T* loss = r[y].as<T>();
-      for_row_groups(r.pool, a.outer, a.n, [=](int64_t first, int64_t count) {
-        for (int64_t row = first; row < first + count; ++row) {
-          T sum = 0;
-          for (int64_t k = row * a.n; k < (row + 1) * a.n; ++k)
-            sum += w[k] * tolerable(paddle::log(p[k]));
-          loss[row] = -sum;
-        }
-      });
+      soft_cross_entropy(r, a.outer, a.n, r[x].as<const T>(), r[label].as<const T>(), r[y].as<T>());
     };
   });
 }
@@ -85,18 +61,9 @@ Kernel bind_hard_grad(const Bind& b) {
     using T = decltype(t);
     return [=](const Run& r) {
       const Around a(r[dx].shape, -1);
-      const Labels labels{r[label].as<const int64_t>(), a.n, ignore, op};
-      const T* p = r[match ? match : x].as<const T>();
-      const T* g = r[dy].as<const T>();
-      T* to = r[dx].as<T>();
-      for_row_groups(r.pool, a.outer, a.n, [=](int64_t first, int64_t count) {
-        std::fill_n(to + first * a.n, count * a.n, T(0));
-        for (int64_t row = first; row < first + count; ++row) {
-          if (labels.ignored(row)) continue;
-          const int64_t at = row * a.n + labels.checked(row);
-          to[at] = over(g[row], p[match ? row : at]);
-        }
-      });
+      const ClassLabels labels = checked_labels(r, r[label], a.outer, a.n, ignore, op);
+      cross_entropy_grad(r, a.outer, a.n, r[match ? match : x].as<const T>(), bool(match), labels,
+                         r[dy].as<const T>(), r[dx].as<T>());
     };
   });
 }
@@ -107,12 +74,8 @@ Kernel bind_soft_grad(const Bind& b) {
     using T = decltype(t);
     return [=](const Run& r) {
       const Around a(r[x].shape, -1);
-      const T *p = r[x].as<const T>(), *w = r[label].as<const T>(), *g = r[dy].as<const T>();
-      T* to = r[dx].as<T>();
-      for_row_groups(r.pool, a.outer, a.n, [=](int64_t first, int64_t count) {
-        for (int64_t k = first * a.n; k < (first + count) * a.n; ++k)
-          to[k] = over(g[k / a.n] * w[k], p[k]);
-      });
+      soft_cross_entropy_grad(r, a.outer, a.n, r[x].as<const T>(), r[label].as<const T>(),
+                              r[dy].as<const T>(), r[dx].as<T>());
     };
   });
 }

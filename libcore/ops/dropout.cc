@@ -1,9 +1,8 @@
 // dropout: elements set to zero at random. Whether element i of step t is kept is a function of
 // (seed, t, i), so neither threads nor a restart change it.
-#include <algorithm>
-
-#include "base/random.h"
 #include "kernels/map.h"
+#include "kernels/memory.h"
+#include "kernels/random.h"
 #include "ops/common.h"
 
 namespace paddle {
@@ -60,23 +59,14 @@ struct Masked {
   PS_HD T operator()(T x, uint8_t kept) const { return kept ? x * scale : T(0); }
 };
 
-// Masks, then values: two simple loops that both vectorise.
-PS_CLONES void draw_mask(const RandomStream& given, float prob, int64_t begin, int64_t end,
-                         uint8_t* mask) {
-  const RandomStream stream = given;  // bytes may alias anything but a local copy
-  for (int64_t k = begin; k < end; ++k) mask[k] = stream.uniform(static_cast<uint64_t>(k)) >= prob;
-}
-
 template <class T>
 Kernel drop(const DropAttrs& a, Arg x, Arg out, Arg mask) {
   return [=](const Run& r) {
     const int64_t n = r[x].numel();
     uint8_t* kept = mask ? r[mask].as<uint8_t>() : r.scratch.get<uint8_t>(n);
     const RandomStream stream(a.fix_seed ? a.seed : r.seed, r.step);
-    r.pool.parallel_for(n, map_grain, [&](int64_t begin, int64_t end) {
-      draw_mask(stream, a.prob, begin, end, kept);
-    });
-    map(r.pool, n, Masked<T>{static_cast<T>(a.train_scale())}, r[out].as<T>(), r[x].as<const T>(),
+    draw_mask(r, n, stream, a.prob, kept);
+    map(r, n, Masked<T>{static_cast<T>(a.train_scale())}, r[out].as<T>(), r[x].as<const T>(),
         static_cast<const uint8_t*>(kept));
   };
 }
@@ -89,8 +79,8 @@ Kernel bind_dropout(const Bind& b) {
     if (!a.is_test) return drop<T>(a, x, out, mask);
     return [=](const Run& r) {
       const int64_t n = r[x].numel();
-      map(r.pool, n, Scale<T>{static_cast<T>(a.test_scale())}, r[out].as<T>(), r[x].as<const T>());
-      if (mask) std::fill_n(r[mask].as<uint8_t>(), n, uint8_t{1});
+      map(r, n, Scale<T>{static_cast<T>(a.test_scale())}, r[out].as<T>(), r[x].as<const T>());
+      if (mask) fill(r, n, r[mask].as<uint8_t>(), uint8_t{1});
     };
   });
 }
@@ -102,7 +92,7 @@ Kernel bind_dropout_grad(const Bind& b) {
   return with_float(b.dtype("Out@GRAD"), [&](auto t) -> Kernel {
     using T = decltype(t);
     return [=, scale = static_cast<T>(a.is_test ? a.test_scale() : a.train_scale())](const Run& r) {
-      map(r.pool, r[dy].numel(), Masked<T>{scale}, r[dx].as<T>(), r[dy].as<const T>(),
+      map(r, r[dy].numel(), Masked<T>{scale}, r[dx].as<T>(), r[dy].as<const T>(),
           r[mask].as<const uint8_t>());
     };
   });

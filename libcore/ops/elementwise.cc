@@ -1,11 +1,11 @@
 // out = f(x, y) element by element, where y may be a run of x's dimensions that is repeated over
 // the others.
-#include <algorithm>
 #include <cmath>
 #include <type_traits>
 
 #include "kernels/map.h"
 #include "kernels/math.h"
+#include "kernels/memory.h"
 #include "ops/broadcast.h"
 #include "ops/common.h"
 #include "ops/row_view.h"
@@ -134,13 +134,12 @@ struct Dy {
 // Kernels.
 
 template <class F, class T>
-void check_divisor(const View& y) {
+void check_divisor(const Run& r, const View& y) {
   constexpr bool divides =
       std::is_same_v<F, Div> || std::is_same_v<F, Mod> || std::is_same_v<F, FloorDiv>;
   if constexpr (divides && std::is_integral_v<T>) {
-    const T* end = y.as<const T>() + y.numel();
-    const T* zero = std::find(y.as<const T>(), end, T(0));
-    require(zero == end, Error::Kind::data, "element ", zero - y.as<const T>(), " of Y ", y.shape,
+    const int64_t zero = find_value(r, y.numel(), y.as<const T>(), T(0));
+    require(zero < 0, Error::Kind::data, "element ", zero, " of Y ", y.shape,
             " is 0, and integers cannot be divided by it");
   }
 }
@@ -152,9 +151,9 @@ struct Args {
 
 template <class F, class T>
 void run_elementwise(const Run& r, const Args& a) {
-  check_divisor<F, T>(r[a.y]);
-  if (r[a.x].is_rows) copy_rows(r[a.x], r[a.out]);  // a sparse gradient times a number
-  broadcast(r.pool, extents(r[a.x].shape, r[a.y].shape, a.axis), F{}, r[a.out].as<T>(),
+  check_divisor<F, T>(r, r[a.y]);
+  if (r[a.x].is_rows) copy_rows(r, r[a.x], r[a.out]);  // a sparse gradient times a number
+  broadcast(r, extents(r[a.x].shape, r[a.y].shape, a.axis), F{}, r[a.out].as<T>(),
             r[a.y].as<const T>(), r[a.x].as<const T>());
 }
 
@@ -166,33 +165,38 @@ Kernel bind_elementwise(const Bind& b) {
   return [=](const Run& r) { run(r, args); };
 }
 
+template <int sign>
+struct Signed {
+  template <class T>
+  PS_HD T operator()(T x) const {
+    return sign * x;
+  }
+};
+
 // add and sub: the gradient is dOut itself, summed for y. X and Y are here for their shapes only.
 template <int sign, class T>
 void linear_grad(const Run& r, const Extents& e, const T* d, T* dx, T* dy) {
-  const auto negate = [&](const T* from, T* to, int64_t n) {
-    map(
-        r.pool, n, [](T v) { return sign * v; }, to, from);
-  };
+  const auto negate = [&](const T* from, T* to, int64_t n) { map(r, n, Signed<sign>{}, to, from); };
   if (dy != nullptr && e.same()) negate(d, dy, e.n);
   if (dy != nullptr && !e.same()) {
     T* partial = e.pre > 1 && e.post > 1 ? r.scratch.get<T>(e.pre * e.n) : nullptr;
-    sum_to_y(r.pool, e, d, partial, dy);
+    sum_to_y(r, e, d, partial, dy);
     if (sign < 0) negate(dy, dy, e.n);
   }
-  if (dx != nullptr && dx != d) std::copy_n(d, e.numel(), dx);
+  if (dx != nullptr) copy(r, e.numel(), dx, d);
 }
 
 // dy comes first: dx may lie in dOut's memory.
 template <class G, class T>
 void product_grad(const Run& r, const Extents& e, const T* y, const T* kept, const T* d, T* dx,
                   T* dy) {
-  if (dy != nullptr && e.same()) broadcast(r.pool, e, Dy<G>{}, dy, y, kept, d);
+  if (dy != nullptr && e.same()) broadcast(r, e, Dy<G>{}, dy, y, kept, d);
   if (dy != nullptr && !e.same()) {
     T* parts = r.scratch.get<T>(e.numel() + e.pre * e.n);
-    broadcast(r.pool, e, Dy<G>{}, parts, y, kept, d);
-    sum_to_y(r.pool, e, parts, parts + e.numel(), dy);
+    broadcast(r, e, Dy<G>{}, parts, y, kept, d);
+    sum_to_y(r, e, parts, parts + e.numel(), dy);
   }
-  if (dx != nullptr) broadcast(r.pool, e, Dx<G>{}, dx, y, kept, d);
+  if (dx != nullptr) broadcast(r, e, Dx<G>{}, dx, y, kept, d);
 }
 
 struct GradArgs {

@@ -1,28 +1,27 @@
 // Constants of a given shape, or of the shape of something else.
-#include <algorithm>
-
+#include "kernels/memory.h"
 #include "ops/common.h"
 
 namespace paddle {
 namespace {
 
 template <class T>
-void fill(const View& out, float value) {
-  std::fill_n(out.as<T>(), out.numel(), static_cast<T>(value));
+void fill_all(const Run& r, const View& out, float value) {
+  fill(r, out.numel(), out.as<T>(), static_cast<T>(value));
 }
 
 Kernel bind_fill_constant(const Bind& b) {
   const Arg out = b.out("Out");
   const auto value = b.attr<float>("value");
   return with_dtype(b.out_dtype("Out"), [&](auto t) -> Kernel {
-    return [=](const Run& r) { fill<decltype(t)>(r[out], value); };
+    return [=](const Run& r) { fill_all<decltype(t)>(r, r[out], value); };
   });
 }
 
 Kernel bind_zeros_like(const Bind& b) {
   const Arg out = b.out("Out");
   return with_dtype(b.out_dtype("Out"), [&](auto t) -> Kernel {
-    return [=](const Run& r) { fill<decltype(t)>(r[out], 0); };
+    return [=](const Run& r) { fill_all<decltype(t)>(r, r[out], 0); };
   });
 }
 

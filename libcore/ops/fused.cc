@@ -1,93 +1,25 @@
 // Ops that the plan compiler puts in place of several (exec/fuse.cc); no program names them. What
 // passes between the parts stays in cache, and the matrix products of the gradient update their
 // weights at once where sgd follows.
-#include <algorithm>
-#include <cmath>
-
 #include "kernels/blas.h"
-#include "kernels/map.h"
-#include "kernels/math.h"
+#include "kernels/fc.h"
+#include "kernels/memory.h"
 #include "kernels/reduce.h"
 #include "kernels/rows.h"
+#include "kernels/sequence.h"
 #include "ops/common.h"
 
 namespace paddle {
 namespace {
 
-struct Linear {
-  template <class T>
-  PS_HD static T value(T x) {
-    return x;
-  }
-  template <class T>
-  PS_HD static T slope(T) {
-    return T(1);
-  }
-};
-struct Relu {
-  template <class T>
-  PS_HD static T value(T x) {
-    return x > 0 ? x : T(0);
-  }
-  template <class T>
-  PS_HD static T slope(T y) {  // in terms of the result, as for all of these
-    return y > 0 ? T(1) : T(0);
-  }
-};
-struct Tanh {
-  template <class T>
-  PS_INLINE static T value(T x) {
-    return paddle::tanh(x);
-  }
-  template <class T>
-  PS_HD static T slope(T y) {
-    return 1 - y * y;
-  }
-};
-struct Sigmoid {
-  template <class T>
-  PS_INLINE static T value(T x) {
-    return paddle::sigmoid(x);
-  }
-  template <class T>
-  PS_HD static T slope(T y) {
-    return y * (1 - y);
-  }
-};
-
-template <class F>
-Kernel with_activation(const std::string& name, const F& f) {
-  if (name.empty()) return f(Linear{});
-  if (name == "relu") return f(Relu{});
-  if (name == "tanh") return f(Tanh{});
+Act act_of(const Bind& b) {
+  const auto name = b.attr<std::string>("act");
+  if (name.empty()) return Act::none;
+  if (name == "relu") return Act::relu;
+  if (name == "tanh") return Act::tanh;
   require(name == "sigmoid", Error::Kind::config, "no fused kernel for the activation '", name,
           "'");
-  return f(Sigmoid{});
-}
-
-// y = act(y) for part of a matrix.
-template <class Act, class T>
-PS_CLONES void act_part(T* y, int64_t stride, int64_t rows, int64_t columns) {
-  for (int64_t i = 0; i < rows; ++i) {
-    T* row = y + i * stride;
-    PS_IVDEP
-    for (int64_t j = 0; j < columns; ++j) row[j] = Act::value(row[j]);
-  }
-}
-
-// dz = dy * act'(y), and the column sums of dz, which are the bias gradient.
-template <class Act, class T>
-PS_CLONES void act_grad_rows(int64_t m, int64_t n, const T* y, const T* dy, T* dz, T* sums) {
-  for (int64_t j = 0; j < n; ++j) sums[j] = 0;
-  for (int64_t i = 0; i < m; ++i) {
-    const int64_t at = i * n;
-    PS_IVDEP
-    for (int64_t j = 0; j < n; ++j) {
-      const T d = dy[at + j] * Act::slope(y[at + j]);
-      dz[at + j] = d;
-      sums[j] += d;
-    }
-  }
+  return Act::sigmoid;
 }
 
 struct Sizes {
@@ -97,8 +29,6 @@ struct Sizes {
 Sizes sizes(const View& x, const View& w, int columns) {
   return {x.shape.product(0, columns), x.shape.product(columns, x.shape.rank()), w.shape[1]};
 }
-
-constexpr int64_t row_grain(int64_t n) { return 1 + map_grain / (n + 1); }
 
 // The plan makes these ops of ones that were checked; a program may name them too.
 void check_fc(const Infer& i) {
@@ -132,17 +62,14 @@ void infer_fc(Infer& i) {
 Kernel bind_fc(const Bind& b) {
   const Arg x = b.in("X"), w = b.in("W"), bias = b.in("Bias"), out = b.out("Out");
   const auto columns = b.attr<int32_t>("x_num_col_dims");
-  return with_float(b.dtype("X"), [&](auto t) {
+  const Act act = act_of(b);
+  return with_float(b.dtype("X"), [&](auto t) -> Kernel {
     using T = decltype(t);
-    return with_activation(b.attr<std::string>("act"), [&](auto act) -> Kernel {
-      using Act = decltype(act);
-      return [=](const Run& r) {
-        const auto [m, k, n] = sizes(r[x], r[w], columns);
-        constexpr bool linear = std::is_same_v<Act, Linear>;
-        gemm_bias(r.pool, m, n, k, r[x].as<const T>(), r[w].as<const T>(), r[bias].as<const T>(),
-                  linear ? nullptr : act_part<Act, T>, r[out].as<T>());
-      };
-    });
+    return [=](const Run& r) {
+      const auto [m, k, n] = sizes(r[x], r[w], columns);
+      fc(r, m, n, k, r[x].as<const T>(), r[w].as<const T>(), r[bias].as<const T>(), act,
+         r[out].as<T>());
+    };
   });
 }
 
@@ -170,39 +97,32 @@ Kernel bind_fc_grad(const Bind& b) {
   const Arg dx = b.out("X@GRAD"), dw = b.out("W@GRAD"), db = b.out("Bias@GRAD");
   const Arg w_out = b.out("WOut"), b_out = b.out("BiasOut");
   const auto columns = b.attr<int32_t>("x_num_col_dims");
-  return with_float(b.dtype("Out@GRAD"), [&](auto t) {
+  const Act act = act_of(b);
+  return with_float(b.dtype("Out@GRAD"), [&](auto t) -> Kernel {
     using T = decltype(t);
-    return with_activation(b.attr<std::string>("act"), [&](auto act) -> Kernel {
-      using Act = decltype(act);
-      return [=](const Run& r) {
-        const auto [m, k, n] = sizes(r[x], r[w], columns);
-        T* room = r.scratch.get<T>(n + m * n);
-        T* sums = room;
-        const T* dz = r[dy].as<const T>();
-        if constexpr (std::is_same_v<Act, Linear>) {
-          if (db || b_out) column_sums(r.pool, m, n, dz, sums, false);
-        } else {
-          T* own = room + n;
-          act_grad_rows<Act, T>(m, n, r[y].as<const T>(), dz, own, sums);
-          dz = own;
-        }
-        if (dx)  // before the weights change
-          gemm(r.pool, false, true, m, k, n, T(1), dz, n, r[w].as<const T>(), n, T(0),
-               r[dx].as<T>(), k);
-        if (w_out)
-          gemm(r.pool, true, false, k, n, m, -*r[lr].as<const T>(), r[x].as<const T>(), k, dz, n,
-               T(1), r[w_out].as<T>(), n);
-        else if (dw)
-          gemm(r.pool, true, false, k, n, m, T(1), r[x].as<const T>(), k, dz, n, T(0),
-               r[dw].as<T>(), n);
-        if (b_out) {
-          const T rate = *r[bias_lr].as<const T>();
-          for (int64_t j = 0; j < n; ++j) r[b_out].as<T>()[j] -= rate * sums[j];
-        } else if (db) {
-          for (int64_t j = 0; j < n; ++j) r[db].as<T>()[j] = sums[j];
-        }
-      };
-    });
+    return [=](const Run& r) {
+      const auto [m, k, n] = sizes(r[x], r[w], columns);
+      T* sums = r.scratch.get<T>(n + m * n);
+      const T* dz = r[dy].as<const T>();
+      if (act == Act::none) {
+        if (db || b_out) column_sums(r, m, n, dz, sums, false);
+      } else {
+        T* own = sums + n;
+        fc_act_grad(r, act, m, n, r[y].as<const T>(), dz, own, sums);
+        dz = own;
+      }
+      if (dx)  // before the weights change
+        gemm(r, false, true, m, k, n, T(1), dz, n, r[w].as<const T>(), n, T(0), r[dx].as<T>(), k);
+      if (w_out)
+        gemm(r, true, false, k, n, m, -read_one(r, r[lr].as<const T>()), r[x].as<const T>(), k, dz,
+             n, T(1), r[w_out].as<T>(), n);
+      else if (dw)
+        gemm(r, true, false, k, n, m, T(1), r[x].as<const T>(), k, dz, n, T(0), r[dw].as<T>(), n);
+      if (b_out)
+        fc_bias_update(r, n, read_one(r, r[bias_lr].as<const T>()), sums, r[b_out].as<T>());
+      else if (db)
+        copy(r, n, r[db].as<T>(), static_cast<const T*>(sums));
+    };
   });
 }
 
@@ -225,48 +145,26 @@ void infer_embedding_pool(Infer& i) {
   i.out("Out", {sequences, i.shape("W")[1]}, i.dtype("W"));
 }
 
-template <class T>
-T pool_scale(const std::string& type, size_t length) {
-  if (length == 0 || type == "SUM") return T(1);
-  return type == "AVERAGE" ? T(1) / static_cast<T>(length)
-                           : T(1) / static_cast<T>(std::sqrt(double(length)));
-}
-
-template <class T>
-PS_CLONES void add_row(int64_t width, const T* from, T* to) {
-  PS_IVDEP
-  for (int64_t c = 0; c < width; ++c) to[c] += from[c];
+Pool pool_of(const Bind& b) {
+  const auto type = b.attr<std::string>("pooltype");
+  return type == "SUM" ? Pool::sum : type == "AVERAGE" ? Pool::average : Pool::sqrt;
 }
 
 Kernel bind_embedding_pool(const Bind& b) {
   const Arg w = b.in("W"), ids = b.in("Ids"), out = b.out("Out");
-  const auto type = b.attr<std::string>("pooltype");
+  const Pool type = pool_of(b);
   const auto padding = b.attr<int64_t>("padding_idx");
   return with_float(b.dtype("W"), [&](auto t) -> Kernel {
     using T = decltype(t);
     return [=](const Run& r) {
       const int64_t width = r[w].shape[1], height = r[w].shape[0];
       const int64_t* id = r[ids].as<const int64_t>();
-      const int64_t bad = first_bad_id(id, r[ids].numel(), height, padding);
-      require(bad < 0, Error::Kind::data, "id ", bad < 0 ? 0 : id[bad], " at place ", bad, " of '",
-              "Ids", "' is outside of a table of ", height,
+      const int64_t bad = first_bad_id(r, id, r[ids].numel(), height, padding);
+      require(bad < 0, Error::Kind::data, "id ", bad < 0 ? 0 : read_one(r, id + bad), " at place ",
+              bad, " of '", "Ids", "' is outside of a table of ", height,
               " rows: raise the table's size or check the data");
-      const std::vector<size_t>& offsets = r[ids].lod->back();
-      r.pool.parallel_for(static_cast<int64_t>(offsets.size()) - 1, row_grain(width * 8),
-                          [&](int64_t begin, int64_t end) {
-                            for (int64_t s = begin; s < end; ++s) {
-                              T* row = r[out].as<T>() + s * width;
-                              std::fill_n(row, width, T(0));
-                              const size_t first = offsets[static_cast<size_t>(s)],
-                                           last = offsets[static_cast<size_t>(s) + 1];
-                              for (size_t e = first; e < last; ++e)
-                                if (id[e] != padding)
-                                  add_row<T>(width, r[w].as<const T>() + id[e] * width, row);
-                              const T scale = pool_scale<T>(type, last - first);
-                              if (scale != T(1))
-                                for (int64_t c = 0; c < width; ++c) row[c] *= scale;
-                            }
-                          });
+      pool_table_rows(r, type, Sequences(r[ids].lod->back(), width), id, padding,
+                      r[w].as<const T>(), r[out].as<T>());
     };
   });
 }
@@ -285,22 +183,15 @@ void infer_embedding_pool_grad(Infer& i) {
 
 Kernel bind_embedding_pool_grad(const Bind& b) {
   const Arg ids = b.in("Ids"), dy = b.in("Out@GRAD"), dw = b.out("W@GRAD");
-  const auto type = b.attr<std::string>("pooltype");
+  const Pool type = pool_of(b);
   const auto padding = b.attr<int64_t>("padding_idx");
   return with_float(b.dtype("Out@GRAD"), [&](auto t) -> Kernel {
     using T = decltype(t);
     return [=](const Run& r) {
       const int64_t width = r[dw].shape[1];
       const int64_t* id = r[ids].as<const int64_t>();
-      const std::vector<size_t>& offsets = r[ids].lod->back();
-      for (size_t s = 0; s + 1 < offsets.size(); ++s) {
-        const T scale = pool_scale<T>(type, offsets[s + 1] - offsets[s]);
-        const T* from = r[dy].as<const T>() + static_cast<int64_t>(s) * width;
-        for (size_t e = offsets[s]; e < offsets[s + 1]; ++e) {
-          T* to = r[dw].as<T>() + static_cast<int64_t>(e) * width;
-          for (int64_t c = 0; c < width; ++c) to[c] = id[e] == padding ? T(0) : scale * from[c];
-        }
-      }
+      pool_table_rows_grad(r, type, Sequences(r[ids].lod->back(), width), id, padding,
+                           r[dy].as<const T>(), r[dw].as<T>());
       r[dw].rows = id;
     };
   });

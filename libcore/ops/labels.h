@@ -2,33 +2,26 @@
 // weight for each class.
 #pragma once
 
+#include "kernels/class_loss.h"
+#include "kernels/memory.h"
 #include "ops/common.h"
 
 namespace paddle {
 
-// An infinity would end the training; Fluid puts this in its place.
-template <class T>
-T tolerable(T x) {
-  constexpr T limit = T(1e20);
-  return x > limit ? limit : x < -limit ? -limit : x;
+// The hard labels of `rows` rows of `classes` classes; throws Error(data) where one is no class.
+inline ClassLabels checked_labels(const Run& r, const View& label, int64_t rows, int64_t classes,
+                                  int64_t ignore, const char* op) {
+  const ClassLabels labels{label.as<const int64_t>(), ignore};
+  const int64_t row = first_bad_label(r, labels, rows, classes);
+  if (row < 0) [[likely]]
+    return labels;
+  const int64_t l = read_one(r, labels.at + row);
+  throw Error(
+      Error::Kind::data, "op ", op, ": the label ", l, " of row ", row, " is outside of [0, ",
+      classes, "): there are ", classes,
+      " classes; correct the data, give the last layer more outputs, or set ignore_index to ", l,
+      " to leave such rows out");
 }
-
-// The hard labels of a batch.
-struct Labels {
-  const int64_t* at;
-  int64_t classes, ignore;
-  const char* op;
-
-  bool ignored(int64_t row) const { return at[row] == ignore; }
-  int64_t checked(int64_t row) const {
-    const int64_t l = at[row];
-    require(l >= 0 && l < classes, Error::Kind::data, "op ", op, ": the label ", l, " of row ", row,
-            " is outside of [0, ", classes, "): there are ", classes,
-            " classes; correct the data, give the last layer more outputs, or set ignore_index to ",
-            l, " to leave such rows out");
-    return l;
-  }
-};
 
 // The op's type as it stands in the table of definitions, which outlives every kernel.
 inline const char* type_of(const Bind& b) { return op_def(b.op().type).type.c_str(); }

@@ -1,9 +1,7 @@
 // layer_norm: every row brought to mean 0 and variance 1.
-#include <algorithm>
-#include <cmath>
+#include "kernels/layer_norm.h"
 
 #include "ops/common.h"
-#include "ops/lane_sum.h"
 
 namespace paddle {
 namespace {
@@ -38,19 +36,8 @@ void infer_layer_norm_grad(Infer& i) {
 }
 
 template <class T>
-PS_CLONES void norm_row(int64_t n, const T* x, const T* scale, const T* bias, double epsilon, T* y,
-                        double* mean, double* variance) {
-  *mean = lane_sum<T>(n, [=](int64_t k) { return x[k]; }) / static_cast<double>(n);
-  const T m = static_cast<T>(*mean);
-  *variance =
-      lane_sum<T>(n, [=](int64_t k) { return (x[k] - m) * (x[k] - m); }) / static_cast<double>(n);
-  const T inverse = static_cast<T>(1 / std::sqrt(*variance + epsilon));
-  PS_IVDEP
-  for (int64_t k = 0; k < n; ++k) y[k] = (x[k] - m) * inverse;
-  if (scale != nullptr)
-    for (int64_t k = 0; k < n; ++k) y[k] *= scale[k];
-  if (bias != nullptr)
-    for (int64_t k = 0; k < n; ++k) y[k] += bias[k];
+T* data_or_null(const Run& r, Arg a) {
+  return a ? static_cast<T*>(r[a].data) : nullptr;
 }
 
 Kernel bind_layer_norm(const Bind& b) {
@@ -62,48 +49,11 @@ Kernel bind_layer_norm(const Bind& b) {
     using T = decltype(t);
     return [=](const Run& r) {
       const Shape& s = r[x].shape;
-      const int64_t rows = s.product(0, axis), n = s.product(axis, s.rank());
-      const T* gain = scale ? r[scale].as<const T>() : nullptr;
-      const T* offset = bias ? r[bias].as<const T>() : nullptr;
-      const int64_t grain = std::max<int64_t>(1, 16384 / std::max<int64_t>(1, n));
-      r.pool.parallel_for(rows, grain, [&](int64_t begin, int64_t end) {
-        for (int64_t k = begin; k < end; ++k) {
-          double m = 0, v = 0;
-          norm_row<T>(n, r[x].as<const T>() + k * n, gain, offset, epsilon, r[y].as<T>() + k * n,
-                      &m, &v);
-          if (mean) r[mean].as<T>()[k] = static_cast<T>(m);
-          if (variance) r[variance].as<T>()[k] = static_cast<T>(v);
-        }
-      });
+      layer_norm<T>(r, s.product(0, axis), s.product(axis, s.rank()), epsilon, r[x].as<const T>(),
+                    data_or_null<T>(r, scale), data_or_null<T>(r, bias), r[y].as<T>(),
+                    data_or_null<T>(r, mean), data_or_null<T>(r, variance));
     };
   });
-}
-
-template <class T>
-PS_CLONES void norm_row_grad(int64_t n, const T* x, const T* dy, const T* scale, T mean, T inverse,
-                             T* dx) {
-  const auto g = [=](int64_t k) { return scale != nullptr ? dy[k] * scale[k] : dy[k]; };
-  const auto count = static_cast<double>(n);
-  const T shift = static_cast<T>(lane_sum<T>(n, g) / count);
-  const T slope = static_cast<T>(lane_sum<T>(n, [=](int64_t k) { return g(k) * (x[k] - mean); }) /
-                                 count * static_cast<double>(inverse * inverse));
-  for (int64_t k = 0; k < n; ++k) dx[k] = inverse * (g(k) - shift - (x[k] - mean) * slope);
-}
-
-// Columns [begin, end) of the gradients of Scale and Bias; either may be null.
-template <class T>
-PS_CLONES void norm_columns_grad(int64_t rows, int64_t n, int64_t begin, int64_t end, const T* x,
-                                 const T* dy, const T* mean, const T* inverse, T* dscale,
-                                 T* dbias) {
-  if (dscale != nullptr) std::fill(dscale + begin, dscale + end, T(0));
-  if (dbias != nullptr) std::fill(dbias + begin, dbias + end, T(0));
-  for (int64_t r = 0; r < rows; ++r, x += n, dy += n) {
-    const T m = mean[r], inv = inverse[r];
-    if (dscale != nullptr)
-      for (int64_t k = begin; k < end; ++k) dscale[k] += dy[k] * (x[k] - m) * inv;
-    if (dbias != nullptr)
-      for (int64_t k = begin; k < end; ++k) dbias[k] += dy[k];
-  }
 }
 
 Kernel bind_layer_norm_grad(const Bind& b) {
@@ -116,27 +66,10 @@ Kernel bind_layer_norm_grad(const Bind& b) {
     using T = decltype(t);
     return [=](const Run& r) {
       const Shape& s = r[x].shape;
-      const int64_t rows = s.product(0, axis), n = s.product(axis, s.rank());
-      const T *px = r[x].as<const T>(), *pdy = r[dy].as<const T>(), *pm = r[mean].as<const T>();
-      const T* gain = scale ? r[scale].as<const T>() : nullptr;
-      T* inverse = r.scratch.get<T>(rows);
-      for (int64_t k = 0; k < rows; ++k)
-        inverse[k] = static_cast<T>(
-            1 / std::sqrt(static_cast<double>(r[variance].as<const T>()[k]) + epsilon));
-      if (dx)
-        r.pool.parallel_for(rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, n)),
-                            [&](int64_t begin, int64_t end) {
-                              for (int64_t k = begin; k < end; ++k)
-                                norm_row_grad<T>(n, px + k * n, pdy + k * n, gain, pm[k],
-                                                 inverse[k], r[dx].as<T>() + k * n);
-                            });
-      if (dscale || dbias)
-        r.pool.parallel_for(n, std::max<int64_t>(16, 16384 / std::max<int64_t>(1, rows)),
-                            [&](int64_t begin, int64_t end) {
-                              norm_columns_grad<T>(rows, n, begin, end, px, pdy, pm, inverse,
-                                                   dscale ? r[dscale].as<T>() : nullptr,
-                                                   dbias ? r[dbias].as<T>() : nullptr);
-                            });
+      layer_norm_grad<T>(r, r.scratch, s.product(0, axis), s.product(axis, s.rank()), epsilon,
+                         r[x].as<const T>(), r[dy].as<const T>(), data_or_null<T>(r, scale),
+                         r[mean].as<const T>(), r[variance].as<const T>(), data_or_null<T>(r, dx),
+                         data_or_null<T>(r, dscale), data_or_null<T>(r, dbias));
     };
   });
 }

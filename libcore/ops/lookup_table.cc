@@ -1,8 +1,6 @@
 // Embeddings: rows of a table, chosen by ids. The gradient touches only those rows, so with
 // is_sparse it is selected rows: the ids where they are and Out's gradient where it is, no copy.
-#include <algorithm>
-#include <cstring>
-
+#include "kernels/memory.h"
 #include "kernels/rows.h"
 #include "ops/common.h"
 
@@ -56,14 +54,15 @@ struct TableNames {
 };
 
 // The message is built only when it is needed: this stands on the hot path.
-void check_ids(const TableNames& names, const View& ids, int64_t height, int64_t padding) {
-  const int64_t bad = first_bad_id(ids.as<const int64_t>(), ids.numel(), height, padding);
+void check_ids(const Run& r, const TableNames& names, const View& ids, int64_t height,
+               int64_t padding) {
+  const int64_t bad = first_bad_id(r, ids.as<const int64_t>(), ids.numel(), height, padding);
   if (bad < 0) [[likely]]
     return;
-  throw Error(Error::Kind::data, "op ", names.op, ": the id ", ids.as<const int64_t>()[bad],
-              " at position ", bad, " of Ids (", names.ids, ") ", ids.shape, " is outside of W (",
-              names.table, "), which has rows 0 to ", height - 1,
-              ": correct the data or enlarge the table");
+  throw Error(Error::Kind::data, "op ", names.op, ": the id ",
+              read_one(r, ids.as<const int64_t>() + bad), " at position ", bad, " of Ids (",
+              names.ids, ") ", ids.shape, " is outside of W (", names.table,
+              "), which has rows 0 to ", height - 1, ": correct the data or enlarge the table");
 }
 
 Kernel bind_lookup(const Bind& b) {
@@ -74,8 +73,8 @@ Kernel bind_lookup(const Bind& b) {
     using T = decltype(t);
     return [=](const Run& r) {
       const View& w = r[table];
-      check_ids(names, r[ids], w.shape[0], padding);
-      gather_rows(r.pool, r[ids].as<const int64_t>(), r[ids].numel(), w.shape[1], w.as<const T>(),
+      check_ids(r, names, r[ids], w.shape[0], padding);
+      gather_rows(r, r[ids].as<const int64_t>(), r[ids].numel(), w.shape[1], w.as<const T>(),
                   r[out].as<T>(), padding);
     };
   });
@@ -87,12 +86,9 @@ Kernel sparse_grad(Arg ids, Arg dout, Arg dtable, int64_t padding) {
   return [=](const Run& r) {
     View& grad = r[dtable];
     const int64_t count = r[ids].numel(), width = grad.shape[1];
-    if (grad.data != r[dout].data)
-      std::memcpy(grad.data, r[dout].data, static_cast<size_t>(count * width) * sizeof(T));
+    copy(r, count * width, grad.as<T>(), r[dout].as<const T>());
     grad.rows = r[ids].as<const int64_t>();
-    if (padding == no_padding) return;
-    for (int64_t k = 0; k < count; ++k)
-      if (grad.rows[k] == padding) std::fill_n(grad.as<T>() + k * width, width, T(0));
+    if (padding != no_padding) clear_rows(r, grad.rows, count, padding, width, grad.as<T>());
   };
 }
 
@@ -104,16 +100,16 @@ Kernel dense_grad(Arg ids, Arg dout, Arg dtable, int64_t padding) {
     const T* from = r[dout].as<const T>();
     // The forward op has looked at them, but a program may have the gradient alone.
     const int64_t* id = r[ids].as<const int64_t>();
-    const int64_t bad = first_bad_id(id, count, grad.shape[0], padding);
-    require(bad < 0, Error::Kind::data, "id ", bad < 0 ? 0 : id[bad], " at place ", bad, " of '",
-            "Ids", "' is outside of a table of ", grad.shape[0], " rows");
+    const int64_t bad = first_bad_id(r, id, count, grad.shape[0], padding);
+    require(bad < 0, Error::Kind::data, "id ", bad < 0 ? 0 : read_one(r, id + bad), " at place ",
+            bad, " of '", "Ids", "' is outside of a table of ", grad.shape[0], " rows");
     if (from == grad.data) {  // the plan may let them share memory where the sizes agree
       T* copy = r.scratch.get<T>(count * width);
-      std::copy_n(from, count * width, copy);
+      paddle::copy(r, count * width, copy, from);
       from = copy;
     }
-    std::memset(grad.data, 0, static_cast<size_t>(grad.numel()) * sizeof(T));
-    scatter_add_rows(r.pool, id, count, width, T(1), from, grad.as<T>(), padding);
+    fill(r, grad.numel(), grad.as<T>(), T(0));
+    scatter_add_rows(r, id, count, width, T(1), from, grad.as<T>(), padding);
   };
 }
 

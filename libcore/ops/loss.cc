@@ -1,9 +1,9 @@
 // Losses of numbers, element by element.
 #include <algorithm>
-#include <cmath>
 
 #include "kernels/map.h"
 #include "kernels/math.h"
+#include "kernels/memory.h"
 #include "ops/common.h"
 
 namespace paddle {
@@ -43,10 +43,9 @@ struct Scale {
 // The mean is over the labels that count.
 template <class T>
 void normalize(const Run& r, const View& label, float ignore, const View& out) {
-  const T* l = label.as<const T>();
-  const auto counted = std::count_if(l, l + label.numel(), [&](T v) { return v != T(ignore); });
-  map(r.pool, out.numel(), Scale{1.0 / static_cast<double>(std::max<int64_t>(counted, 1))},
-      out.as<T>(), out.as<const T>());
+  const int64_t counted = count_other(r, label.numel(), label.as<const T>(), T(ignore));
+  map(r, out.numel(), Scale{1.0 / static_cast<double>(std::max<int64_t>(counted, 1))}, out.as<T>(),
+      out.as<const T>());
 }
 
 void infer_sigmoid_loss(Infer& i) {
@@ -61,7 +60,7 @@ Kernel bind_sigmoid_loss(const Bind& b) {
   return with_float(b.dtype("X"), [&](auto t) -> Kernel {
     using T = decltype(t);
     return [=](const Run& r) {
-      map(r.pool, r[x].numel(), SigmoidLoss{ignore}, r[out].as<T>(), r[x].as<const T>(),
+      map(r, r[x].numel(), SigmoidLoss{ignore}, r[out].as<T>(), r[x].as<const T>(),
           r[label].as<const T>());
       if (mean) normalize<T>(r, r[label], ignore, r[out]);
     };
@@ -75,7 +74,7 @@ Kernel bind_sigmoid_loss_grad(const Bind& b) {
   return with_float(b.dtype("X"), [&](auto t) -> Kernel {
     using T = decltype(t);
     return [=](const Run& r) {
-      map(r.pool, r[x].numel(), SigmoidLossGrad{ignore}, r[dx].as<T>(), r[x].as<const T>(),
+      map(r, r[x].numel(), SigmoidLossGrad{ignore}, r[dx].as<T>(), r[x].as<const T>(),
           r[label].as<const T>(), r[dy].as<const T>());
       if (mean) normalize<T>(r, r[label], ignore, r[dx]);
     };
@@ -132,7 +131,7 @@ Kernel bind_loss(const Bind& b, std::string_view slot, const F& f) {
   return with_float(b.dtype(slot), [&](auto t) -> Kernel {
     using T = decltype(t);
     return [=](const Run& r) {
-      map(r.pool, r[x].numel(), f, r[out].as<T>(), r[x].as<const T>(), r[label].as<const T>());
+      map(r, r[x].numel(), f, r[out].as<T>(), r[x].as<const T>(), r[label].as<const T>());
     };
   });
 }
@@ -143,7 +142,7 @@ Kernel bind_loss_grad(const Bind& b, std::string_view slot, const F& f) {
   return with_float(b.dtype(slot), [&](auto t) -> Kernel {
     using T = decltype(t);
     return [=](const Run& r) {
-      map(r.pool, r[x].numel(), f, r[dx].as<T>(), r[x].as<const T>(), r[label].as<const T>(),
+      map(r, r[x].numel(), f, r[dx].as<T>(), r[x].as<const T>(), r[label].as<const T>(),
           r[dy].as<const T>());
     };
   });
@@ -201,9 +200,9 @@ Kernel bind_huber(const Bind& b) {
     using T = decltype(t);
     return [=](const Run& r) {
       const int64_t n = r[x].numel();
-      map(r.pool, n, f, r[out].as<T>(), r[x].as<const T>(), r[y].as<const T>());
+      map(r, n, f, r[out].as<T>(), r[x].as<const T>(), r[y].as<const T>());
       if (residual)
-        map(r.pool, n, Difference{}, r[residual].as<T>(), r[x].as<const T>(), r[y].as<const T>());
+        map(r, n, Difference{}, r[residual].as<T>(), r[x].as<const T>(), r[y].as<const T>());
     };
   });
 }
@@ -216,7 +215,7 @@ Kernel bind_huber_grad(const Bind& b) {
     using T = decltype(t);
     return [=](const Run& r) {
       const auto give = [&](Arg to, float sign) {
-        map(r.pool, r[dy].numel(), HuberGrad{delta, sign}, r[to].as<T>(), r[residual].as<const T>(),
+        map(r, r[dy].numel(), HuberGrad{delta, sign}, r[to].as<T>(), r[residual].as<const T>(),
             r[dy].as<const T>());
       };
       if (dx) give(dx, -1);

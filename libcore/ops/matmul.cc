@@ -1,8 +1,7 @@
 // Matrix products: mul flattens its operands to matrices, matmul takes matrices, vectors and
 // batches as they are.
-#include <algorithm>
-
 #include "kernels/blas.h"
+#include "kernels/memory.h"
 #include "ops/common.h"
 
 namespace paddle {
@@ -53,8 +52,8 @@ Kernel bind_mul(const Bind& b) {
     using T = decltype(t);
     return [=](const Run& r) {
       const Flat f = flatten(r[x].shape, r[y].shape, x_cols, y_cols);
-      gemm(r.pool, false, false, f.m, f.n, f.k, T(1), r[x].as<const T>(), f.k, r[y].as<const T>(),
-           f.n, T(0), r[out].as<T>(), f.n);
+      gemm(r, false, false, f.m, f.n, f.k, T(1), r[x].as<const T>(), f.k, r[y].as<const T>(), f.n,
+           T(0), r[out].as<T>(), f.n);
     };
   });
 }
@@ -69,10 +68,10 @@ Kernel bind_mul_grad(const Bind& b) {
       const Flat f = flatten(r[x].shape, r[y].shape, x_cols, y_cols);
       const T* grad = r[d].as<const T>();
       if (dx)
-        gemm(r.pool, false, true, f.m, f.k, f.n, T(1), grad, f.n, r[y].as<const T>(), f.n, T(0),
+        gemm(r, false, true, f.m, f.k, f.n, T(1), grad, f.n, r[y].as<const T>(), f.n, T(0),
              r[dx].as<T>(), f.k);
       if (dy)
-        gemm(r.pool, true, false, f.k, f.n, f.m, T(1), r[x].as<const T>(), f.k, grad, f.n, T(0),
+        gemm(r, true, false, f.k, f.n, f.m, T(1), r[x].as<const T>(), f.k, grad, f.n, T(0),
              r[dy].as<T>(), f.n);
     };
   });
@@ -152,7 +151,7 @@ void multiply(const Run& r, const Matrices& a, bool flip_a, const T* pa, const M
               bool flip_b, const T* pb, T alpha, T beta, T* c) {
   const bool ta = a.trans != flip_a, tb = b.trans != flip_b;
   const int64_t m = ta ? a.cols : a.rows, k = ta ? a.rows : a.cols, n = tb ? b.rows : b.cols;
-  gemm(r.pool, ta, tb, m, n, k, alpha, pa, a.cols, pb, b.cols, beta, c, n);
+  gemm(r, ta, tb, m, n, k, alpha, pa, a.cols, pb, b.cols, beta, c, n);
 }
 
 // Many matrices by one are one tall matrix by it.
@@ -177,8 +176,8 @@ void matmul_grad(const Run& r, const MatMul& p, T alpha, const T* x, const T* y,
   const Matrices out{false, 1, p.m(), p.n(), false};
   const int64_t batch = p.batch();
   if (batch == 0) {
-    if (dx != nullptr && !p.x.batched) std::fill_n(dx, p.x.rows * p.x.cols, T(0));
-    if (dy != nullptr && !p.y.batched) std::fill_n(dy, p.y.rows * p.y.cols, T(0));
+    if (dx != nullptr && !p.x.batched) fill(r, p.x.rows * p.x.cols, dx, T(0));
+    if (dy != nullptr && !p.y.batched) fill(r, p.y.rows * p.y.cols, dy, T(0));
   }
   for (int64_t i = 0; i < batch; ++i) {
     const T* di = d + i * p.m() * p.n();

@@ -1,8 +1,9 @@
 // Measures of a model that is being trained: accuracy and the area under a curve.
-#include <algorithm>
-#include <cmath>
-#include <cstring>
+#include "kernels/metric.h"
 
+#include <algorithm>
+
+#include "kernels/memory.h"
 #include "ops/common.h"
 
 namespace paddle {
@@ -27,24 +28,14 @@ Kernel bind_accuracy(const Bind& b) {
   const Arg accuracy = b.out("Accuracy"), correct = b.out("Correct"), total = b.out("Total");
   return [=](const Run& r) {
     const int64_t n = r[indices].shape[0], k = r[indices].shape[1];
-    const auto *found = r[indices].as<const int64_t>(), *want = r[label].as<const int64_t>();
-    int32_t right = 0;
-    for (int64_t row = 0; row < n; ++row)
-      right +=
-          std::find(found + row * k, found + (row + 1) * k, want[row]) != found + (row + 1) * k;
-    if (accuracy)
-      *r[accuracy].as<float>() = n == 0 ? 0.0f : static_cast<float>(right) / static_cast<float>(n);
-    if (correct) *r[correct].as<int32_t>() = right;
-    if (total) *r[total].as<int32_t>() = static_cast<int32_t>(n);
+    const auto right = static_cast<int32_t>(
+        count_hits(r, n, k, r[indices].as<const int64_t>(), r[label].as<const int64_t>()));
+    const float share = n == 0 ? 0.0f : static_cast<float>(right) / static_cast<float>(n);
+    if (accuracy) write_one(r, share, r[accuracy].as<float>());
+    if (correct) write_one(r, right, r[correct].as<int32_t>());
+    if (total) write_one(r, static_cast<int32_t>(n), r[total].as<int32_t>());
   };
 }
-
-// Counts of one batch per bin of the predicted probability, and the area under the curve that they
-// make.
-struct Histogram {
-  int64_t bins;
-  int64_t *positive, *negative;
-};
 
 int64_t rows_of_window(int32_t slide_steps) { return std::max(slide_steps, 1); }
 
@@ -73,61 +64,6 @@ void infer_auc(Infer& i) {
   i.out("AUC", {1}, DType::f64);
 }
 
-template <class T>
-void count_batch(const View& predict, const int64_t* label, const Histogram& h) {
-  const int64_t n = predict.shape[0], width = predict.shape[1];
-  const T* p = predict.as<const T>() + (width - 1);
-  for (int64_t row = 0; row < n; ++row) {
-    const T v = p[row * width];
-    require(v >= 0 && v <= 1, Error::Kind::data, "op auc: Predict of row ", row, " is ", v,
-            ", which is no probability: put a softmax or sigmoid before auc");
-    const auto bin = static_cast<int64_t>(v * static_cast<T>(h.bins - 1));
-    ++(label[row] != 0 ? h.positive : h.negative)[bin];
-  }
-}
-
-// From the highest bin down, as the threshold falls: true positives over false positives.
-double roc_area(const Histogram& h) {
-  double area = 0, positive = 0, negative = 0;
-  for (int64_t b = h.bins - 1; b >= 0; --b) {
-    const auto up = static_cast<double>(h.positive[b]), right = static_cast<double>(h.negative[b]);
-    area += right * (positive + positive + up) / 2;
-    positive += up;
-    negative += right;
-  }
-  return positive > 0 && negative > 0 ? area / positive / negative : 0;
-}
-
-// Precision over recall; before the first prediction the precision is that of the first bin.
-double pr_area(const Histogram& h) {
-  double area = 0, positive = 0, all = 0, precision = -1;
-  for (int64_t b = h.bins - 1; b >= 0; --b) {
-    const auto up = static_cast<double>(h.positive[b]);
-    positive += up;
-    all += up + static_cast<double>(h.negative[b]);
-    if (all == 0) continue;
-    const double now = positive / all;
-    area += up * (precision < 0 ? now : (precision + now) / 2);
-    precision = now;
-  }
-  return positive > 0 ? area / positive : 0;
-}
-
-// The oldest of the last `steps` batches makes room for a new one; `sum` gets them all.
-void slide(int64_t* window, int64_t steps, int64_t bins, const int64_t* batch, int64_t* sum) {
-  std::memmove(window, window + bins, static_cast<size_t>((steps - 1) * bins) * sizeof(int64_t));
-  std::copy_n(batch, bins, window + (steps - 1) * bins);
-  std::fill_n(sum, bins, 0);
-  for (int64_t s = 0; s < steps; ++s)
-    for (int64_t b = 0; b < bins; ++b) sum[b] += window[s * bins + b];
-}
-
-// The counts so far, as they leave the op: usually the memory that they came in.
-int64_t* carried(const View& in, const View& out) {
-  if (out.data != in.data) std::copy_n(in.as<const int64_t>(), in.numel(), out.as<int64_t>());
-  return out.as<int64_t>();
-}
-
 Kernel bind_auc(const Bind& b) {
   const Arg predict = b.in("Predict"), label = b.in("Label"), auc = b.out("AUC");
   const Arg pos = b.in("StatPos"), neg = b.in("StatNeg");
@@ -138,23 +74,17 @@ Kernel bind_auc(const Bind& b) {
   return with_float(b.dtype("Predict"), [&](auto t) -> Kernel {
     using T = decltype(t);
     return [=](const Run& r) {
-      auto* memory = r.scratch.get<int64_t>(4 * bins);
-      const Histogram batch{bins, memory, memory + bins};
-      std::fill_n(memory, 2 * bins, 0);
-      count_batch<T>(r[predict], r[label].as<const int64_t>(), batch);
-      int64_t *positive = carried(r[pos], r[pos_out]), *negative = carried(r[neg], r[neg_out]);
-      Histogram all{bins, positive, negative};
-      if (steps == 0) {
-        for (int64_t k = 0; k < bins; ++k) {
-          positive[k] += batch.positive[k];
-          negative[k] += batch.negative[k];
-        }
-      } else {
-        all = {bins, memory + 2 * bins, memory + 3 * bins};
-        slide(positive, steps, bins, batch.positive, all.positive);
-        slide(negative, steps, bins, batch.negative, all.negative);
-      }
-      *r[auc].as<double>() = roc ? roc_area(all) : pr_area(all);
+      const int64_t n = r[predict].shape[0], width = r[predict].shape[1];
+      const T* p = r[predict].as<const T>() + (width - 1);
+      const int64_t bad = first_improbable(r, n, width, p);
+      require(bad < 0, Error::Kind::data, "op auc: Predict of row ", bad, " is ",
+              bad < 0 ? T(0) : read_one(r, p + bad * width),
+              ", which is no probability: put a softmax or sigmoid before auc");
+      copy(r, r[pos].numel(), r[pos_out].as<int64_t>(), r[pos].as<const int64_t>());
+      copy(r, r[neg].numel(), r[neg_out].as<int64_t>(), r[neg].as<const int64_t>());
+      const AucState state{bins, steps, r[pos_out].as<int64_t>(), r[neg_out].as<int64_t>()};
+      count_predictions(r, r.scratch, n, width, p, r[label].as<const int64_t>(), state);
+      curve_area(r, r.scratch, state, roc, r[auc].as<double>());
     };
   });
 }

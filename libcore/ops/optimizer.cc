@@ -1,7 +1,5 @@
 // Optimizer ops: one for each row of optim's table. Outputs are the inputs, updated in place.
-#include <algorithm>
-#include <cstring>
-
+#include "kernels/memory.h"
 #include "ops/common.h"
 #include "optim/rule.h"
 
@@ -73,13 +71,13 @@ struct Args {
 template <class T>
 T* updated(const Run& r, Arg in, Arg out) {
   if (!in || !out) return nullptr;
-  if (r[in].data != r[out].data && r[in].numel() > 0)
-    std::memcpy(r[out].data, r[in].data, static_cast<size_t>(r[in].numel()) * sizeof(T));
+  copy(r, r[in].numel(), r[out].as<T>(), r[in].as<const T>());
   return r[out].as<T>();
 }
 
-double one_number(const View& v) {
-  return with_float(v.dtype, [&](auto t) -> double { return *v.as<const decltype(t)>(); });
+double one_number(const Run& r, const View& v) {
+  return with_float(v.dtype,
+                    [&](auto t) -> double { return read_one(r, v.as<const decltype(t)>()); });
 }
 
 constexpr size_t max_numbers = 8, max_states = 4;
@@ -88,13 +86,13 @@ template <class T>
 void run_optimizer(const Run& r, const Args& a) {
   T numbers[max_numbers];
   size_t count = 0;
-  for (const Arg input : a.inputs) numbers[count++] = static_cast<T>(one_number(r[input]));
+  for (const Arg input : a.inputs) numbers[count++] = static_cast<T>(one_number(r, r[input]));
   for (const double s : a.settings) numbers[count++] = static_cast<T>(s);
   T* states[max_states];
   for (size_t k = 0; k < a.states.size(); ++k)
     states[k] = updated<T>(r, a.states[k], a.states_out[k]);
   const optim::Call<T> call{
-      r.pool, {numbers, count}, updated<T>(r, a.param, a.param_out), {states, a.states.size()}};
+      r, {numbers, count}, updated<T>(r, a.param, a.param_out), {states, a.states.size()}};
   const View& g = r[a.grad];
   if (!g.is_rows) return optim::apply_dense(*a.rule, call, g.as<const T>(), g.numel());
   const int64_t width = g.shape.product(1, g.shape.rank());

@@ -1,8 +1,5 @@
 // pool2d over NCHW images: the maximum or the mean of windows.
-#include <algorithm>
-#include <limits>
-
-#include "kernels/simd.h"
+#include "kernels/pool2d.h"
 #include "ops/common.h"
 
 namespace paddle {
@@ -65,135 +62,17 @@ void infer_pool2d_grad(Infer& i) {
   i.out_like("X@GRAD", "X");
 }
 
-struct Windows {
-  Windows(const PoolAttrs& a, const Shape& x, const Shape& y)
-      : height(x[2]), width(x[3]), out_h(y[2]), out_w(y[3]), exclusive(a.exclusive) {
-    kernel_h = a.global ? height : a.ksize[0];
-    kernel_w = a.global ? width : a.ksize[1];
-    if (a.global) return;
-    stride_h = a.strides[0];
-    stride_w = a.strides[1];
-    pad_h = a.paddings[0];
-    pad_w = a.paddings[1];
-  }
-  // 2x2 windows side by side, all inside: the case worth code of its own.
-  bool halving() const {
-    return kernel_h == 2 && kernel_w == 2 && stride_h == 2 && stride_w == 2 && pad_h == 0 &&
-           pad_w == 0 && out_h * 2 <= height && out_w * 2 <= width;
-  }
-
-  int64_t height, width, out_h, out_w;
-  int64_t kernel_h, kernel_w, stride_h = 1, stride_w = 1, pad_h = 0, pad_w = 0;
-  bool exclusive;
-};
-
-// Rows [top, bottom) and columns [left, right) of the input under one output element, and by what
-// a mean divides.
-struct Window {
-  Window(const Windows& g, int64_t oh, int64_t ow) {
-    const int64_t h = oh * g.stride_h - g.pad_h, w = ow * g.stride_w - g.pad_w;
-    // ceil_mode lets windows hang over; what lies beyond the padding counts for nothing.
-    const int64_t h_end = std::min(h + g.kernel_h, g.height + g.pad_h);
-    const int64_t w_end = std::min(w + g.kernel_w, g.width + g.pad_w);
-    top = std::max<int64_t>(h, 0);
-    left = std::max<int64_t>(w, 0);
-    bottom = std::min(h_end, g.height);
-    right = std::min(w_end, g.width);
-    divisor = g.exclusive ? (bottom - top) * (right - left) : (h_end - h) * (w_end - w);
-  }
-  bool empty() const { return top >= bottom || left >= right; }
-
-  int64_t top, bottom, left, right, divisor;
-};
-
-template <class T>
-PS_INLINE T larger(T a, T b) {
-  return a < b ? b : a;
-}
-
-template <bool is_max, class T>
-PS_CLONES void halve(const Windows& g, const T* x, T* y) {
-  for (int64_t oh = 0; oh < g.out_h; ++oh, y += g.out_w) {
-    const T *a = x + 2 * oh * g.width, *b = a + g.width;
-    for (int64_t k = 0; k < g.out_w; ++k) {
-      if constexpr (is_max)
-        y[k] = larger(larger(a[2 * k], a[2 * k + 1]), larger(b[2 * k], b[2 * k + 1]));
-      else
-        y[k] = (a[2 * k] + a[2 * k + 1] + b[2 * k] + b[2 * k + 1]) * T(0.25);
-    }
-  }
-}
-
-template <bool is_max, class T>
-void pool_image(const Windows& g, const T* x, T* y) {
-  if (g.halving()) return halve<is_max>(g, x, y);
-  for (int64_t oh = 0; oh < g.out_h; ++oh)
-    for (int64_t ow = 0; ow < g.out_w; ++ow, ++y) {
-      const Window v(g, oh, ow);
-      T value = is_max ? -std::numeric_limits<T>::infinity() : T(0);
-      for (int64_t h = v.top; h < v.bottom; ++h)
-        for (int64_t w = v.left; w < v.right; ++w) {
-          const T e = x[h * g.width + w];
-          value = is_max ? larger(value, e) : value + e;
-        }
-      // ceil_mode can put a last window on padding alone: that gives 0, not minus infinity.
-      *y = v.empty() ? T(0) : is_max ? value : value / static_cast<T>(v.divisor);
-    }
-}
-
-// Of 2x2 windows exactly the first maximum takes the gradient; without branches.
-template <class T>
-PS_CLONES void unhalve_max(const Windows& g, const T* x, const T* y, const T* dy, T* dx) {
-  for (int64_t oh = 0; oh < g.out_h; ++oh, y += g.out_w, dy += g.out_w) {
-    const int64_t row = 2 * oh * g.width;
-    const T *a = x + row, *b = a + g.width;
-    T *da = dx + row, *db = da + g.width;
-    for (int64_t k = 0; k < g.out_w; ++k) {
-      const T top = y[k], d = dy[k];
-      const bool m0 = a[2 * k] == top, m1 = a[2 * k + 1] == top, m2 = b[2 * k] == top,
-                 m3 = b[2 * k + 1] == top;
-      da[2 * k] = m0 ? d : T(0);
-      da[2 * k + 1] = (m1 & !m0) ? d : T(0);
-      db[2 * k] = (m2 & !(m0 | m1)) ? d : T(0);
-      db[2 * k + 1] = (m3 & !(m0 | m1 | m2)) ? d : T(0);
-    }
-  }
-}
-
-template <class T>
-void route_max(const Windows& g, const Window& v, const T* x, T top, T d, T* dx) {
-  for (int64_t h = v.top; h < v.bottom; ++h)
-    for (int64_t w = v.left; w < v.right; ++w)
-      if (x[h * g.width + w] == top) {
-        dx[h * g.width + w] += d;
-        return;
-      }
-}
-
-template <bool is_max, class T>
-void unpool_image(const Windows& g, const T* x, const T* y, const T* dy, T* dx) {
-  std::fill_n(dx, g.height * g.width, T(0));
-  if (is_max && g.halving()) return unhalve_max(g, x, y, dy, dx);
-  for (int64_t oh = 0; oh < g.out_h; ++oh)
-    for (int64_t ow = 0; ow < g.out_w; ++ow, ++y, ++dy) {
-      const Window v(g, oh, ow);
-      if constexpr (is_max) {
-        route_max(g, v, x, *y, *dy, dx);
-      } else {
-        const T share = *dy / static_cast<T>(v.divisor);
-        for (int64_t h = v.top; h < v.bottom; ++h)
-          for (int64_t w = v.left; w < v.right; ++w) dx[h * g.width + w] += share;
-      }
-    }
-}
-
-// body(image of one channel) for all of them, split over the pool.
-template <class Body>
-void for_planes(const Run& r, const Shape& x, const Body& body) {
-  const int64_t grain = std::max<int64_t>(1, 16384 / std::max<int64_t>(1, x[2] * x[3]));
-  r.pool.parallel_for(x[0] * x[1], grain, [&](int64_t begin, int64_t end) {
-    for (int64_t k = begin; k < end; ++k) body(k);
-  });
+Windows windows(const PoolAttrs& a, const Shape& x, const Shape& y) {
+  Windows g{.height = x[2], .width = x[3], .out_h = y[2], .out_w = y[3]};
+  g.exclusive = a.exclusive;
+  g.kernel_h = a.global ? g.height : a.ksize[0];
+  g.kernel_w = a.global ? g.width : a.ksize[1];
+  if (a.global) return g;
+  g.stride_h = a.strides[0];
+  g.stride_w = a.strides[1];
+  g.pad_h = a.paddings[0];
+  g.pad_w = a.paddings[1];
+  return g;
 }
 
 Kernel bind_pool2d(const Bind& b) {
@@ -202,12 +81,9 @@ Kernel bind_pool2d(const Bind& b) {
   return with_float(b.dtype("X"), [&](auto t) -> Kernel {
     using T = decltype(t);
     return [=, is_max = attrs.type == "max"](const Run& r) {
-      const Windows g(attrs, r[x].shape, r[y].shape);
-      for_planes(r, r[x].shape, [&](int64_t k) {
-        const T* from = r[x].as<const T>() + k * g.height * g.width;
-        T* to = r[y].as<T>() + k * g.out_h * g.out_w;
-        is_max ? pool_image<true>(g, from, to) : pool_image<false>(g, from, to);
-      });
+      const Shape& s = r[x].shape;
+      pool2d(r, windows(attrs, s, r[y].shape), is_max, s[0] * s[1], r[x].as<const T>(),
+             r[y].as<T>());
     };
   });
 }
@@ -219,14 +95,9 @@ Kernel bind_pool2d_grad(const Bind& b) {
   return with_float(b.dtype("X"), [&](auto t) -> Kernel {
     using T = decltype(t);
     return [=, is_max = attrs.type == "max"](const Run& r) {
-      const Windows g(attrs, r[x].shape, r[dy].shape);
-      for_planes(r, r[x].shape, [&](int64_t k) {
-        const int64_t in = k * g.height * g.width, out = k * g.out_h * g.out_w;
-        const T *px = r[x].as<const T>() + in, *py = r[y].as<const T>() + out,
-                *pdy = r[dy].as<const T>() + out;
-        T* to = r[dx].as<T>() + in;
-        is_max ? unpool_image<true>(g, px, py, pdy, to) : unpool_image<false>(g, px, py, pdy, to);
-      });
+      const Shape& s = r[x].shape;
+      pool2d_grad(r, windows(attrs, s, r[dy].shape), is_max, s[0] * s[1], r[x].as<const T>(),
+                  r[y].as<const T>(), r[dy].as<const T>(), r[dx].as<T>());
     };
   });
 }

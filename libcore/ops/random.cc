@@ -1,8 +1,6 @@
 // Random values: uniform, normal and truncated normal, in a given shape or in that of a batch.
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <numbers>
+#include "kernels/random.h"
+
 #include <random>
 
 #include "ops/common.h"
@@ -17,65 +15,38 @@ uint32_t seed_of(const Bind& b) {
   return b.program_seed() != 0 ? b.program_seed() : std::random_device{}();
 }
 
-// The value below which a standard normal number lies with probability p, 0 < p < 1. Newton's
-// method on the distribution function; from 0 it converges for |x| < 3, where we use it.
-double normal_quantile(double p) {
-  constexpr double density_at_0 = 0.3989422804014327;
-  double x = 0;
-  for (int k = 0; k < 50; ++k) {
-    const double error = 0.5 * std::erfc(-x / std::numbers::sqrt2) - p;
-    const double step = error / (density_at_0 * std::exp(-0.5 * x * x));
-    x -= std::clamp(step, -0.5, 0.5);
-    if (std::abs(step) < 1e-12) break;
-  }
-  return x;
-}
-
-// Fluid's engine and its inverse transform of uniform numbers, so that equal seeds give equal
-// values.
 Kernel bind_truncated(const Bind& b) {
   const Arg out = b.out("Out");
   const uint32_t seed = seed_of(b);
   const double mean = b.attr<float>("mean"), deviation = b.attr<float>("std");
   return with_float(b.out_dtype("Out"), [&](auto t) -> Kernel {
-    using T = decltype(t);
     return [=](const Run& r) {
-      std::minstd_rand engine(seed);
-      std::uniform_real_distribution<T> uniform(std::numeric_limits<float>::min(), 1);
-      const double low = 0.5 * std::erfc(std::numbers::sqrt2), high = 1 - low;  // at -2 and at 2
-      T* p = r[out].as<T>();
-      for (int64_t k = 0, n = r[out].numel(); k < n; ++k) {
-        const double u = low + (high - low) * static_cast<double>(uniform(engine));
-        p[k] = static_cast<T>(mean + deviation * std::clamp(normal_quantile(u), -2.0, 2.0));
-      }
+      draw_truncated(r, r[out].numel(), seed, mean, deviation, r[out].as<decltype(t)>());
     };
   });
 }
 
-// The engine and the distributions are Fluid's own, drawn one after the other.
-template <class Distribution, class T>
-Kernel draw(Arg out, uint32_t seed, T a, T b) {
-  return [=](const Run& r) {
-    std::minstd_rand engine(seed);
-    Distribution distribution(a, b);
-    T* p = r[out].as<T>();
-    for (int64_t k = 0, n = r[out].numel(); k < n; ++k) p[k] = distribution(engine);
-  };
-}
-
 Kernel bind_uniform(const Bind& b) {
+  const Arg out = b.out("Out");
+  const uint32_t seed = seed_of(b);
+  const auto min = b.attr<float>("min"), max = b.attr<float>("max");
   return with_float(b.out_dtype("Out"), [&](auto t) -> Kernel {
     using T = decltype(t);
-    return draw<std::uniform_real_distribution<T>, T>(b.out("Out"), seed_of(b),
-                                                      b.attr<float>("min"), b.attr<float>("max"));
+    return [=](const Run& r) {
+      draw_uniform(r, r[out].numel(), seed, T(min), T(max), r[out].as<T>());
+    };
   });
 }
 
 Kernel bind_gaussian(const Bind& b) {
+  const Arg out = b.out("Out");
+  const uint32_t seed = seed_of(b);
+  const auto mean = b.attr<float>("mean"), deviation = b.attr<float>("std");
   return with_float(b.out_dtype("Out"), [&](auto t) -> Kernel {
     using T = decltype(t);
-    return draw<std::normal_distribution<T>, T>(b.out("Out"), seed_of(b), b.attr<float>("mean"),
-                                                b.attr<float>("std"));
+    return [=](const Run& r) {
+      draw_normal(r, r[out].numel(), seed, T(mean), T(deviation), r[out].as<T>());
+    };
   });
 }
 

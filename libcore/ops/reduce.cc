@@ -1,8 +1,9 @@
 // reduce_sum, reduce_mean, reduce_max, reduce_min, reduce_prod: over some dimensions or all.
 #include "kernels/map.h"
+#include "kernels/memory.h"
+#include "kernels/reducing.h"
+#include "kernels/strided.h"
 #include "ops/common.h"
-#include "ops/reducing.h"
-#include "ops/strided.h"
 
 namespace paddle {
 namespace {
@@ -73,7 +74,7 @@ Kernel with_number(const Bind& b, const F& f) {
 }
 
 // `divide` makes means of sums; `needs_one`: there is no result of nothing.
-using Divide = void (*)(int64_t n, int64_t by, void* out);
+using Divide = void (*)(const Device& d, int64_t n, int64_t by, void* out);
 
 Kernel reduce_kernel(const Bind& b, const reducing::Loops& loops, bool needs_one, Divide divide) {
   const Arg x = b.in("X"), out = b.out("Out");
@@ -81,15 +82,20 @@ Kernel reduce_kernel(const Bind& b, const reducing::Loops& loops, bool needs_one
     const Reduction red = reduction(r[x].shape, dims.mask(r[x].shape.rank()));
     require(!needs_one || red.reduced() > 0 || red.kept() == 0, Error::Kind::data,
             "X has no elements to reduce: its shape is ", r[x].shape, "; leave empty batches out");
-    red.run(r.pool, r.scratch, loops, r[x].data, r[out].data);
-    if (divide != nullptr) divide(red.kept(), red.reduced(), r[out].data);
+    red.run(r, r.scratch, loops, r[x].data, r[out].data);
+    if (divide != nullptr) divide(r, red.kept(), red.reduced(), r[out].data);
   };
 }
 
 template <class T>
-void divide_all(int64_t n, int64_t by, void* out) {
+struct Over {
+  T count;
+  PS_HD T operator()(T x) const { return x / count; }
+};
+template <class T>
+void divide_all(const Device& d, int64_t n, int64_t by, void* out) {
   T* y = static_cast<T*>(out);
-  for (int64_t k = 0; k < n; ++k) y[k] /= static_cast<T>(by);
+  map(d, n, Over<T>{static_cast<T>(by)}, y, static_cast<const T*>(y));
 }
 
 template <class Op, bool mean = false>
@@ -114,6 +120,14 @@ Strided beside(const Shape& x, const Mask& m) {
   return nest;
 }
 
+template <class T>
+struct Spread {
+  const T* dy;
+  T scale;
+  T* dx;
+  PS_HD void operator()(int64_t x, int64_t out) const { dx[x] = dy[out] * scale; }
+};
+
 template <bool mean>
 Kernel bind_spread(const Bind& b) {
   const Arg x = b.in("X"), dy = b.in("Out@GRAD"), dx = b.out("X@GRAD");
@@ -126,16 +140,21 @@ Kernel bind_spread(const Bind& b) {
       const T scale = mean ? T(1) / static_cast<T>(reduction(shape, m).reduced()) : T(1);
       const T* from = r[dy].as<const T>();
       T* to = r[dx].as<T>();
-      beside(shape, m).for_runs(r.pool,
-                                [=](int64_t a, int64_t at, int64_t n, int64_t, int64_t step) {
-                                  for (int64_t i = 0; i < n; ++i)
-                                    to[a + i] = from[at + i * step] * scale;
-                                });
+      strided_each(r, beside(shape, m), Spread<T>{from, scale, to});
     };
   });
 }
 
 // Every element equal to the extreme gets the gradient, as in Fluid.
+template <class T>
+struct ExtremeGrad {
+  const T *x, *extreme, *dy;
+  T* dx;
+  PS_HD void operator()(int64_t at, int64_t out) const {
+    dx[at] = x[at] == extreme[out] ? dy[out] : T(0);
+  }
+};
+
 Kernel bind_extreme_grad(const Bind& b) {
   const Arg x = b.in("X"), out = b.in("Out"), dy = b.in("Out@GRAD"), dx = b.out("X@GRAD");
   const Dims dims(b.op().attrs);
@@ -145,43 +164,55 @@ Kernel bind_extreme_grad(const Bind& b) {
       const Shape& shape = r[x].shape;
       const T *v = r[x].as<const T>(), *y = r[out].as<const T>(), *g = r[dy].as<const T>();
       T* to = r[dx].as<T>();
-      beside(shape, dims.mask(shape.rank()))
-          .for_runs(r.pool, [=](int64_t a, int64_t at, int64_t n, int64_t, int64_t step) {
-            for (int64_t i = 0; i < n; ++i)
-              to[a + i] = v[a + i] == y[at + i * step] ? g[at + i * step] : T(0);
-          });
+      strided_each(r, beside(shape, dims.mask(shape.rank())), ExtremeGrad<T>{v, y, g, to});
     };
   });
 }
 
+struct ZeroAsOne {
+  template <class T>
+  PS_HD T operator()(T x) const {
+    return x == 0 ? T(1) : x;
+  }
+};
+struct IsZero {
+  template <class T>
+  PS_HD T operator()(T x) const {
+    return x == 0 ? T(1) : T(0);
+  }
+};
+
 // dX = dOut * (product of the other factors): Out / x, but where a factor is zero that one must be
 // left out of the product instead of divided out.
+template <class T>
+struct ProductGrad {
+  const T *x, *out, *dy;
+  const T *others, *zeros;  // of each result: the product without zeros, and how many there are
+  T* dx;
+  PS_HD void operator()(int64_t at, int64_t k) const {
+    T rest = out[k] / x[at];
+    if (zeros != nullptr && zeros[k] > 0) rest = zeros[k] == 1 && x[at] == 0 ? others[k] : T(0);
+    dx[at] = dy[k] * rest;
+  }
+};
+
 template <class T>
 void product_grad(const Run& r, const Shape& shape, const Mask& m, const T* x, const T* out,
                   const T* dy, T* dx) {
   const Reduction red = reduction(shape, m);
   const int64_t n = shape.numel(), kept = red.kept();
   T *others = nullptr, *zeros = nullptr;
-  std::vector<T> memory;
-  if (std::find(out, out + kept, T(0)) != out + kept) {
-    memory.resize(static_cast<size_t>(n + 2 * kept));
-    T* changed = memory.data();
+  Scratch memory;  // the plan's is used by the reductions below
+  if (find_value(r, kept, out, T(0)) >= 0) {
+    T* changed = memory.get<T>(n + 2 * kept);
     others = changed + n;
     zeros = others + kept;
-    for (int64_t i = 0; i < n; ++i) changed[i] = x[i] == 0 ? T(1) : x[i];
-    red.run<Product>(r.pool, r.scratch, changed, others);
-    for (int64_t i = 0; i < n; ++i) changed[i] = x[i] == 0 ? T(1) : T(0);
-    red.run<Sum>(r.pool, r.scratch, changed, zeros);
+    map(r, n, ZeroAsOne{}, changed, x);
+    red.run<Product>(r, r.scratch, changed, others);
+    map(r, n, IsZero{}, changed, x);
+    red.run<Sum>(r, r.scratch, changed, zeros);
   }
-  beside(shape, m).for_runs(r.pool, [=](int64_t a, int64_t at, int64_t len, int64_t, int64_t step) {
-    for (int64_t i = 0; i < len; ++i) {
-      const int64_t k = at + i * step;
-      T rest = out[k] / x[a + i];
-      if (zeros != nullptr && zeros[k] > 0)
-        rest = zeros[k] == 1 && x[a + i] == 0 ? others[k] : T(0);
-      dx[a + i] = dy[k] * rest;
-    }
-  });
+  strided_each(r, beside(shape, m), ProductGrad<T>{x, out, dy, others, zeros, dx});
 }
 
 Kernel bind_product_grad(const Bind& b) {

@@ -1,10 +1,10 @@
 // Elements found by index or by size: gather, one_hot, arg_max, arg_min, top_k.
-#include <algorithm>
-#include <cstring>
+#include "kernels/select.h"
 
+#include "kernels/memory.h"
 #include "kernels/rows.h"
+#include "kernels/strided.h"
 #include "ops/common.h"
-#include "ops/strided.h"
 
 namespace paddle {
 namespace {
@@ -32,12 +32,12 @@ const int64_t* checked_ids(const Run& r, const View& index, int64_t height) {
   const int64_t* ids = index.as<const int64_t>();
   if (index.dtype == DType::i32) {
     auto* wide = r.scratch.get<int64_t>(n);
-    std::copy_n(index.as<const int32_t>(), n, wide);
+    widen_ids(r, index.as<const int32_t>(), n, wide);
     ids = wide;
   }
-  const int64_t bad = first_bad_id(ids, n, height);
+  const int64_t bad = first_bad_id(r, ids, n, height);
   require(bad < 0, Error::Kind::data, "op gather: entry ", bad, " of Index is ",
-          bad < 0 ? 0 : ids[bad], ", which is outside of X's ", height,
+          bad < 0 ? 0 : read_one(r, ids + bad), ", which is outside of X's ", height,
           " rows: correct the indices");
   return ids;
 }
@@ -48,14 +48,8 @@ Kernel bind_gather(const Bind& b) {
     const Shape& s = r[x].shape;
     const int64_t width = s.product(1, s.rank()), n = r[index].numel();
     const int64_t* ids = checked_ids(r, r[index], s[0]);
-    const size_t size = size_of(r[x].dtype), bytes = static_cast<size_t>(width) * size;
-    if (bytes == 0) return;
-    const void* from = r[x].data;
-    void* to = r[out].data;
-    r.pool.parallel_for(n, map_grain / (width + 1) + 1, [=](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i)
-        std::memcpy(advance(to, i * width, size), advance(from, ids[i] * width, size), bytes);
-    });
+    gather_row_bytes(r, ids, n, static_cast<size_t>(width) * size_of(r[x].dtype), r[x].data,
+                     r[out].data);
   };
 }
 
@@ -65,9 +59,9 @@ Kernel bind_gather_grad(const Bind& b) {
     using T = decltype(t);
     return [=](const Run& r) {
       const Shape& s = r[dx].shape;
-      std::fill_n(r[dx].as<T>(), r[dx].numel(), T(0));
-      scatter_add_rows(r.pool, checked_ids(r, r[index], s[0]), r[index].numel(),
-                       s.product(1, s.rank()), T(1), r[dy].as<const T>(), r[dx].as<T>());
+      fill(r, r[dx].numel(), r[dx].as<T>(), T(0));
+      scatter_add_rows(r, checked_ids(r, r[index], s[0]), r[index].numel(), s.product(1, s.rank()),
+                       T(1), r[dy].as<const T>(), r[dx].as<T>());
     };
   });
 }
@@ -93,14 +87,10 @@ Kernel bind_one_hot(const Bind& b) {
       using T = decltype(t);
       return [=](const Run& r) {
         const Id* ids = r[x].as<const Id>();
-        T* to = r[out].as<T>();
-        std::fill_n(to, r[out].numel(), T(0));
-        for (int64_t k = 0, n = r[x].numel(); k < n; ++k) {
-          require(ids[k] >= 0 && ids[k] < depth, Error::Kind::data, "op one_hot: the id ", ids[k],
-                  " at place ", k, " is outside of [0, ", depth,
-                  "): raise depth or correct the data");
-          to[k * depth + ids[k]] = T(1);
-        }
+        const int64_t n = r[x].numel(), bad = one_hot(r, n, depth, ids, r[out].as<T>());
+        require(bad < 0, Error::Kind::data, "op one_hot: the id ",
+                bad < 0 ? Id{0} : read_one(r, ids + bad), " at place ", bad, " is outside of [0, ",
+                depth, "): raise depth or correct the data");
       };
     });
   });
@@ -117,39 +107,15 @@ void infer_arg(Infer& i) {
   i.out("Out", out, DType::i64);
 }
 
-struct More {
-  template <class T>
-  bool operator()(T a, T b) const {
-    return a > b;
-  }
-};
-struct Fewer {
-  template <class T>
-  bool operator()(T a, T b) const {
-    return a < b;
-  }
-};
-
 // The first of equal elements wins.
-template <class Better>
+template <bool largest>
 Kernel bind_arg(const Bind& b) {
   const Arg x = b.in("X"), out = b.out("Out");
   const auto axis = static_cast<int>(b.attr<int64_t>("axis"));
   return with_dtype(b.dtype("X"), [&](auto t) -> Kernel {
     using T = decltype(t);
     return [=](const Run& r) {
-      const Around a(r[x].shape, axis);
-      const T* v = r[x].as<const T>();
-      auto* to = r[out].as<int64_t>();
-      r.pool.parallel_for(a.columns(), map_grain / (a.n + 1) + 1, [=](int64_t begin, int64_t end) {
-        for (int64_t c = begin; c < end; ++c) {
-          const T* column = v + a.first(c);
-          int64_t best = 0;
-          for (int64_t k = 1; k < a.n; ++k)
-            if (Better{}(column[k * a.inner], column[best * a.inner])) best = k;
-          to[c] = best;
-        }
-      });
+      arg_extreme<largest>(r, Around(r[x].shape, axis), r[x].as<const T>(), r[out].as<int64_t>());
     };
   });
 }
@@ -168,29 +134,6 @@ void infer_top_k(Infer& i) {
   i.share_lod("X", "Indices");
 }
 
-// A NaN comes first, so that it is seen.
-template <class T>
-bool before(T a, T b) {
-  return a > b || (a != a && b == b);
-}
-
-// The k largest of a row in falling order, the lower index first where they are equal: each element
-// is sifted into those found so far.
-template <class T>
-void top_of_row(const T* x, int64_t n, int64_t k, T* values, int64_t* indices) {
-  int64_t found = 0;
-  for (int64_t j = 0; j < n; ++j) {
-    if (found == k && !before(x[j], values[k - 1])) continue;
-    int64_t at = found < k ? found++ : k - 1;
-    for (; at > 0 && before(x[j], values[at - 1]); --at) {
-      values[at] = values[at - 1];
-      indices[at] = indices[at - 1];
-    }
-    values[at] = x[j];
-    indices[at] = j;
-  }
-}
-
 Kernel bind_top_k(const Bind& b) {
   const Arg x = b.in("X"), out = b.out("Out"), indices = b.out("Indices");
   const int64_t k = b.attr<int32_t>("k");
@@ -198,13 +141,7 @@ Kernel bind_top_k(const Bind& b) {
     using T = decltype(t);
     return [=](const Run& r) {
       const Around a(r[x].shape, -1);
-      const T* v = r[x].as<const T>();
-      T* values = r[out].as<T>();
-      auto* ids = r[indices].as<int64_t>();
-      r.pool.parallel_for(a.outer, map_grain / (a.n + 1) + 1, [=](int64_t begin, int64_t end) {
-        for (int64_t row = begin; row < end; ++row)
-          top_of_row(v + row * a.n, a.n, k, values + row * k, ids + row * k);
-      });
+      top_k(r, a.outer, a.n, k, r[x].as<const T>(), r[out].as<T>(), r[indices].as<int64_t>());
     };
   });
 }
@@ -217,14 +154,10 @@ Kernel bind_top_k_grad(const Bind& b) {
     return [=](const Run& r) {
       const Around a(r[dx].shape, -1);
       const auto* ids = r[indices].as<const int64_t>();
-      const T* from = r[dy].as<const T>();
-      T* to = r[dx].as<T>();
-      std::fill_n(to, r[dx].numel(), T(0));
-      for (int64_t i = 0; i < a.outer * k; ++i) {
-        require(ids[i] >= 0 && ids[i] < a.n, Error::Kind::data, "place ", ids[i], " of '",
-                "Indices", "' is outside of rows of ", a.n, " elements");
-        to[i / k * a.n + ids[i]] = from[i];
-      }
+      const int64_t bad = first_bad_id(r, ids, a.outer * k, a.n);
+      require(bad < 0, Error::Kind::data, "place ", bad < 0 ? 0 : read_one(r, ids + bad), " of '",
+              "Indices", "' is outside of rows of ", a.n, " elements");
+      top_k_grad(r, a.outer, a.n, k, ids, r[dy].as<const T>(), r[dx].as<T>());
     };
   });
 }
@@ -236,9 +169,9 @@ std::vector<OpDef> select_ops() {
       .in = {{"X"}}, .out = {{"Out"}}, .attrs = {{"axis", int64_t{-1}}}, .infer = infer_arg};
   OpDef arg_max = arg, arg_min = arg;
   arg_max.type = "arg_max";
-  arg_max.bind = bind_arg<More>;
+  arg_max.bind = bind_arg<true>;
   arg_min.type = "arg_min";
-  arg_min.bind = bind_arg<Fewer>;
+  arg_min.bind = bind_arg<false>;
   return {
       {.type = "gather",
        .in = {{"X"}, {"Index"}},

@@ -1,16 +1,10 @@
 // Ops over sequences: rows of X that belong together by the last level of its LoD.
-#include <algorithm>
-#include <cmath>
-#include <limits>
+#include "kernels/sequence.h"
 
-#include "kernels/math.h"
-#include "kernels/simd.h"
 #include "ops/common.h"
 
 namespace paddle {
 namespace {
-
-enum class Pool { average, sum, sqrt, last, first, max };
 
 Pool pool_type(const Attrs& attrs) {
   const auto name = attrs.get<std::string>("pooltype");
@@ -24,19 +18,10 @@ Pool pool_type(const Attrs& attrs) {
   return Pool::max;
 }
 
-// Sequences as kernels see them: offsets into rows of `width` elements.
-struct Rows {
-  explicit Rows(const View& x) : width(x.shape.product(1, x.shape.rank())) {
-    require(x.lod != nullptr, Error::Kind::data, "the input has no LoD: feed it as a sequence");
-    offsets = x.lod->back().data();
-    count = static_cast<int64_t>(x.lod->back().size()) - 1;
-  }
-  int64_t begin(int64_t s) const { return static_cast<int64_t>(offsets[s]); }
-  int64_t end(int64_t s) const { return static_cast<int64_t>(offsets[s + 1]); }
-
-  const size_t* offsets = nullptr;
-  int64_t count = 0, width;
-};
+Sequences sequences(const View& x) {
+  require(x.lod != nullptr, Error::Kind::data, "the input has no LoD: feed it as a sequence");
+  return {x.lod->back(), x.shape.product(1, x.shape.rank())};
+}
 
 // At build time offsets are not known yet, only whether there will be any.
 void check_sequence(const Infer& i, std::string_view slot) {
@@ -68,61 +53,6 @@ void infer_pool_grad(Infer& i) {
   i.out_like("X@GRAD", "X");
 }
 
-template <class T>
-PS_INLINE void sum_rows(const T* x, int64_t rows, int64_t width, T scale, T* out) {
-  for (int64_t k = 0; k < width; ++k) out[k] = x[k];
-  for (int64_t r = 1; r < rows; ++r)
-    for (int64_t k = 0; k < width; ++k) out[k] += x[r * width + k];
-  if (scale != 1)
-    for (int64_t k = 0; k < width; ++k) out[k] *= scale;
-}
-
-template <class T>
-void max_rows(const T* x, int64_t begin, int64_t end, int64_t width, T* out, int32_t* index) {
-  for (int64_t k = 0; k < width; ++k) {
-    int64_t best = begin;
-    for (int64_t r = begin + 1; r < end; ++r)
-      if (x[r * width + k] > x[best * width + k]) best = r;
-    out[k] = x[best * width + k];
-    if (index != nullptr) index[k] = static_cast<int32_t>(best);
-  }
-}
-
-template <class T>
-T scale_of(Pool type, int64_t rows) {
-  if (type == Pool::average) return T(1) / static_cast<T>(rows);
-  if (type == Pool::sqrt) return T(1) / std::sqrt(static_cast<T>(rows));
-  return 1;
-}
-
-template <class T>
-PS_CLONES void pool_range(Pool type, const Rows& rows, int64_t first, int64_t last, T pad,
-                          const T* x, T* out, int32_t* index) {
-  const int64_t width = rows.width;
-  for (int64_t s = first; s < last; ++s) {
-    const int64_t begin = rows.begin(s), end = rows.end(s);
-    T* to = out + s * width;
-    int32_t* at = index != nullptr ? index + s * width : nullptr;
-    if (begin == end) {
-      std::fill_n(to, width, pad);
-      if (at != nullptr) std::fill_n(at, width, -1);
-    } else if (type == Pool::first) {
-      std::copy_n(x + begin * width, width, to);
-    } else if (type == Pool::last) {
-      std::copy_n(x + (end - 1) * width, width, to);
-    } else if (type == Pool::max) {
-      max_rows(x, begin, end, width, to, at);
-    } else {
-      sum_rows(x + begin * width, end - begin, width, scale_of<T>(type, end - begin), to);
-    }
-  }
-}
-
-// Sequences per thread: enough elements to be worth one.
-int64_t grain_of(const Rows& rows, int64_t elements) {
-  return std::max<int64_t>(1, 16384 * rows.count / std::max<int64_t>(1, elements));
-}
-
 Kernel bind_pool(const Bind& b) {
   const Arg x = b.in("X"), out = b.out("Out"), index = b.out("MaxIndex");
   const Pool type = pool_type(b.op().attrs);
@@ -131,38 +61,11 @@ Kernel bind_pool(const Bind& b) {
   return with_float(b.dtype("X"), [&](auto t) -> Kernel {
     using T = decltype(t);
     return [=](const Run& r) {
-      const Rows rows(r[x]);
       int32_t* at = keep ? r[index].as<int32_t>() : nullptr;
-      r.pool.parallel_for(rows.count, grain_of(rows, r[x].numel()), [&](int64_t b0, int64_t e0) {
-        pool_range<T>(type, rows, b0, e0, static_cast<T>(pad), r[x].as<const T>(), r[out].as<T>(),
-                      at);
-      });
+      pool_sequences(r, type, sequences(r[x]), static_cast<T>(pad), r[x].as<const T>(),
+                     r[out].as<T>(), at);
     };
   });
-}
-
-template <class T>
-PS_CLONES void pool_grad_range(Pool type, const Rows& rows, int64_t first, int64_t last,
-                               const T* dout, const int32_t* index, T* dx) {
-  const int64_t width = rows.width;
-  for (int64_t s = first; s < last; ++s) {
-    const int64_t begin = rows.begin(s), end = rows.end(s);
-    if (begin == end) continue;
-    const T* from = dout + s * width;
-    if (type == Pool::average || type == Pool::sum || type == Pool::sqrt) {
-      const T scale = scale_of<T>(type, end - begin);
-      for (int64_t r = begin; r < end; ++r)
-        for (int64_t k = 0; k < width; ++k) dx[r * width + k] = from[k] * scale;
-      continue;
-    }
-    std::fill(dx + begin * width, dx + end * width, T(0));
-    for (int64_t k = 0; k < width; ++k) {
-      const int64_t row = type == Pool::first  ? begin
-                          : type == Pool::last ? end - 1
-                                               : index[s * width + k];
-      dx[row * width + k] = from[k];
-    }
-  }
 }
 
 Kernel bind_pool_grad(const Bind& b) {
@@ -175,11 +78,8 @@ Kernel bind_pool_grad(const Bind& b) {
   return with_float(b.dtype("Out@GRAD"), [&](auto t) -> Kernel {
     using T = decltype(t);
     return [=](const Run& r) {
-      const Rows rows(r[x]);
       const int32_t* at = type == Pool::max ? r[index].as<const int32_t>() : nullptr;
-      r.pool.parallel_for(rows.count, grain_of(rows, r[x].numel()), [&](int64_t b0, int64_t e0) {
-        pool_grad_range<T>(type, rows, b0, e0, r[dout].as<const T>(), at, r[dx].as<T>());
-      });
+      pool_sequences_grad(r, type, sequences(r[x]), r[dout].as<const T>(), at, r[dx].as<T>());
     };
   });
 }
@@ -192,27 +92,12 @@ void infer_softmax(Infer& i) {
   i.out_like("Out", "X");
 }
 
-template <class T>
-PS_CLONES void softmax_range(const Rows& rows, int64_t first, int64_t last, const T* x, T* out) {
-  for (int64_t s = first; s < last; ++s) {
-    const int64_t begin = rows.begin(s), end = rows.end(s);
-    T top = -std::numeric_limits<T>::infinity(), sum = 0;
-    for (int64_t r = begin; r < end; ++r) top = std::max(top, x[r]);
-    for (int64_t r = begin; r < end; ++r) out[r] = paddle::exp(x[r] - top);
-    for (int64_t r = begin; r < end; ++r) sum += out[r];
-    for (int64_t r = begin; r < end; ++r) out[r] /= sum;
-  }
-}
-
 Kernel bind_softmax(const Bind& b) {
   const Arg x = b.in("X"), out = b.out("Out");
   return with_float(b.dtype("X"), [&](auto t) -> Kernel {
     using T = decltype(t);
     return [=](const Run& r) {
-      const Rows rows(r[x]);
-      r.pool.parallel_for(rows.count, grain_of(rows, r[x].numel()), [&](int64_t b0, int64_t e0) {
-        softmax_range<T>(rows, b0, e0, r[x].as<const T>(), r[out].as<T>());
-      });
+      softmax_sequences(r, sequences(r[x]), r[x].as<const T>(), r[out].as<T>());
     };
   });
 }
@@ -229,14 +114,8 @@ Kernel bind_softmax_grad(const Bind& b) {
   return with_float(b.dtype("Out@GRAD"), [&](auto t) -> Kernel {
     using T = decltype(t);
     return [=](const Run& r) {
-      const Rows rows(r[out]);
-      const T *y = r[out].as<const T>(), *dy = r[dout].as<const T>();
-      T* to = r[dx].as<T>();
-      for (int64_t s = 0; s < rows.count; ++s) {
-        T dot = 0;
-        for (int64_t k = rows.begin(s); k < rows.end(s); ++k) dot += y[k] * dy[k];
-        for (int64_t k = rows.begin(s); k < rows.end(s); ++k) to[k] = y[k] * (dy[k] - dot);
-      }
+      softmax_sequences_grad(r, sequences(r[out]), r[out].as<const T>(), r[dout].as<const T>(),
+                             r[dx].as<T>());
     };
   });
 }

@@ -1,31 +1,21 @@
 // sequence_expand: the i-th sequence (or row) of X, repeated as often as the i-th sequence of Y has
 // parts.
-#include <algorithm>
-
+#include "kernels/sequence.h"
 #include "ops/common.h"
 
 namespace paddle {
 namespace {
 
 // The rows of X that belong together, and how often each group is repeated.
-class Repeats {
- public:
-  Repeats(const Lod* x, const Lod& y, int ref_level)
-      : x_(x ? &x->back() : nullptr),
-        y_(y[ref_level < 0 ? y.size() - 1 : static_cast<size_t>(ref_level)]) {}
+Repeats repeats(const Lod* x, const Lod& y, int ref_level) {
+  const std::vector<size_t>& times =
+      y[ref_level < 0 ? y.size() - 1 : static_cast<size_t>(ref_level)];
+  return {x ? x->back().data() : nullptr, times.data(), static_cast<int64_t>(times.size()) - 1};
+}
 
-  size_t count() const { return y_.size() - 1; }
-  size_t times(size_t i) const { return y_[i + 1] - y_[i]; }
-  size_t begin(size_t i) const { return x_ ? (*x_)[i] : i; }
-  size_t rows(size_t i) const { return x_ ? (*x_)[i + 1] - (*x_)[i] : 1; }
-  bool fits(int64_t x_rows) const {
-    return x_ ? x_->size() == y_.size() : x_rows == static_cast<int64_t>(count());
-  }
-
- private:
-  const std::vector<size_t>* x_;
-  const std::vector<size_t>& y_;
-};
+bool fits(const Repeats& r, const Lod* x, int64_t x_rows) {
+  return (x ? static_cast<int64_t>(x->back().size()) - 1 : x_rows) == r.count;
+}
 
 void check_expand(const Infer& i) {
   const Meta &x = i.in("X"), &y = i.in("Y");
@@ -47,12 +37,14 @@ void infer_expand(Infer& i) {
     i.share_lod("X", "Out");
     return;
   }
-  const Repeats r(x.lod, *y.lod, i.attr<int32_t>("ref_level"));
-  i.check(r.fits(x.shape[0]), i.tell("X"), " must have as many ", x.lod ? "sequences" : "rows",
-          " as the LoD of ", i.tell("Y"), " has sequences: ", r.count());
+  const Repeats r = repeats(x.lod, *y.lod, i.attr<int32_t>("ref_level"));
+  i.check(fits(r, x.lod, x.shape[0]), i.tell("X"), " must have as many ",
+          x.lod ? "sequences" : "rows", " as the LoD of ", i.tell("Y"),
+          " has sequences: ", r.count);
   std::vector<size_t> offsets{0};
-  for (size_t k = 0; k < r.count(); ++k)
-    for (size_t t = 0; t < r.times(k); ++t) offsets.push_back(offsets.back() + r.rows(k));
+  for (int64_t k = 0; k < r.count; ++k)
+    for (int64_t t = 0; t < r.repeats(k); ++t)
+      offsets.push_back(offsets.back() + static_cast<size_t>(r.rows(k)));
   out[0] = static_cast<int64_t>(offsets.back());
   i.out("Out", out, x.dtype);
   // Also where X has no LoD: the length of Out follows the offsets of Y.
@@ -66,23 +58,17 @@ void infer_expand_grad(Infer& i) {
 
 Repeats repeats_of(const View& x, const View& y, int ref_level) {
   require(y.lod != nullptr, Error::Kind::data, "Y has no LoD: feed it as a sequence");
-  return {x.lod, *y.lod, ref_level};
+  return repeats(x.lod, *y.lod, ref_level);
 }
 
 Kernel bind_expand(const Bind& b) {
   const Arg x = b.in("X"), y = b.in("Y"), out = b.out("Out");
   const auto level = b.attr<int32_t>("ref_level");
-  return with_dtype(b.dtype("X"), [&](auto t) -> Kernel {
-    using T = decltype(t);
-    return [=](const Run& r) {
-      const Repeats p = repeats_of(r[x], r[y], level);
-      const auto width = static_cast<size_t>(r[x].shape.product(1, r[x].shape.rank()));
-      T* to = r[out].as<T>();
-      for (size_t k = 0; k < p.count(); ++k)
-        for (size_t n = 0; n < p.times(k); ++n)
-          to = std::copy_n(r[x].as<const T>() + p.begin(k) * width, p.rows(k) * width, to);
-    };
-  });
+  return [=](const Run& r) {
+    const auto width = static_cast<size_t>(r[x].shape.product(1, r[x].shape.rank()));
+    repeat_rows(r, repeats_of(r[x], r[y], level), width * size_of(r[x].dtype), r[x].data,
+                r[out].data);
+  };
 }
 
 Kernel bind_expand_grad(const Bind& b) {
@@ -92,16 +78,8 @@ Kernel bind_expand_grad(const Bind& b) {
   return with_float(b.dtype("Out@GRAD"), [&](auto t) -> Kernel {
     using T = decltype(t);
     return [=](const Run& r) {
-      const Repeats p = repeats_of(r[x], r[y], level);
-      const auto width = static_cast<size_t>(r[x].shape.product(1, r[x].shape.rank()));
-      const T* from = r[dout].as<const T>();
-      std::fill_n(r[dx].as<T>(), r[dx].numel(), T(0));
-      for (size_t k = 0; k < p.count(); ++k) {
-        T* to = r[dx].as<T>() + p.begin(k) * width;
-        const size_t size = p.rows(k) * width;
-        for (size_t n = 0; n < p.times(k); ++n, from += size)
-          for (size_t e = 0; e < size; ++e) to[e] += from[e];
-      }
+      repeat_rows_grad(r, repeats_of(r[x], r[y], level), r[x].shape.product(1, r[x].shape.rank()),
+                       r[dout].as<const T>(), r[dx].numel(), r[dx].as<T>());
     };
   });
 }

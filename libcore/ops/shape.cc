@@ -2,11 +2,11 @@
 // transpose2, cast; and the ops that turn shapes and constants into tensors. XShape is [0, lengths
 // of X]: it keeps the shape for the gradient and takes no memory.
 #include <algorithm>
-#include <cstring>
 
 #include "kernels/map.h"
+#include "kernels/memory.h"
+#include "kernels/strided.h"
 #include "ops/common.h"
-#include "ops/strided.h"
 
 namespace paddle {
 namespace {
@@ -136,7 +136,7 @@ Kernel copy(Arg from, Arg to) {
     if (in.data == out.data) return;
     Strided nest;
     nest.add(in.numel(), 1, 1);
-    strided_copy(r.pool, nest, size_of(in.dtype), out.data, in.data);
+    strided_copy(r, nest, size_of(in.dtype), out.data, in.data);
   };
 }
 Kernel bind_copy(const Bind& b) { return copy(b.in("X"), b.out("Out")); }
@@ -163,7 +163,7 @@ Kernel transpose(Arg x, Arg out, const Ints& axis, bool to_out) {
       nest.add(shape[k], to_out ? o : s, to_out ? s : o);
     }
     const View &from = r[to_out ? x : out], &to = r[to_out ? out : x];
-    strided_copy(r.pool, nest, size_of(from.dtype), to.data, from.data);
+    strided_copy(r, nest, size_of(from.dtype), to.data, from.data);
   };
 }
 Kernel bind_transpose(const Bind& b) {
@@ -182,26 +182,28 @@ void infer_cast(Infer& i) {
   i.share_lod("X", "Out");
 }
 
-using CastLoop = void (*)(int64_t begin, int64_t end, const void* x, void* out);
+using CastCall = void (*)(const Device& d, int64_t n, const void* x, void* out);
+
+template <class To>
+struct CastTo {
+  template <class From>
+  PS_HD To operator()(From x) const {
+    return static_cast<To>(x);
+  }
+};
 
 template <class From, class To>
-void cast_loop(int64_t begin, int64_t end, const void* x, void* out) {
-  const From* from = static_cast<const From*>(x);
-  To* to = static_cast<To*>(out);
-  for (int64_t i = begin; i < end; ++i) to[i] = static_cast<To>(from[i]);
+void cast_call(const Device& d, int64_t n, const void* x, void* out) {
+  map(d, n, CastTo<To>{}, static_cast<To*>(out), static_cast<const From*>(x));
 }
 
 Kernel bind_cast(const Bind& b) {
   const Arg x = b.in("X"), out = b.out("Out");
-  const CastLoop loop = with_dtype(b.dtype("X"), [&](auto from) {
+  const CastCall call = with_dtype(b.dtype("X"), [&](auto from) {
     return with_dtype(b.out_dtype("Out"),
-                      [](auto to) -> CastLoop { return cast_loop<decltype(from), decltype(to)>; });
+                      [](auto to) -> CastCall { return cast_call<decltype(from), decltype(to)>; });
   });
-  return [=](const Run& r) {
-    r.pool.parallel_for(r[x].numel(), map_grain, [&](int64_t begin, int64_t end) {
-      loop(begin, end, r[x].data, r[out].data);
-    });
-  };
+  return [=](const Run& r) { call(r, r[x].numel(), r[x].data, r[out].data); };
 }
 
 std::vector<Op> cast_back(const Op& forward, const std::function<bool(const std::string&)>& want) {
@@ -219,8 +221,10 @@ void infer_shape_of(Infer& i) { i.out("Out", {i.shape("Input").rank()}, DType::i
 Kernel bind_shape_of(const Bind& b) {
   const Arg in = b.in("Input"), out = b.out("Out");
   return [=](const Run& r) {
-    for (int d = 0; d < r[in].shape.rank(); ++d)
-      r[out].as<int32_t>()[d] = static_cast<int32_t>(r[in].shape[d]);
+    int32_t lengths[Shape::max_rank];
+    const int rank = r[in].shape.rank();
+    for (int d = 0; d < rank; ++d) lengths[d] = static_cast<int32_t>(r[in].shape[d]);
+    write_all(r, rank, lengths, r[out].as<int32_t>());
   };
 }
 
@@ -255,7 +259,8 @@ void infer_assign_value(Infer& i) {
 template <class List>
 Kernel assign(Arg out, const List& values) {
   return [=](const Run& r) {
-    std::copy(values.begin(), values.end(), r[out].as<typename List::value_type>());
+    write_all(r, static_cast<int64_t>(values.size()), values.data(),
+              r[out].as<typename List::value_type>());
   };
 }
 

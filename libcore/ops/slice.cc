@@ -1,9 +1,10 @@
 // Parts of tensors, and tensors repeated: slice, expand.
 #include <algorithm>
 
+#include "kernels/memory.h"
+#include "kernels/reducing.h"
+#include "kernels/strided.h"
 #include "ops/common.h"
-#include "ops/reducing.h"
-#include "ops/strided.h"
 
 namespace paddle {
 namespace {
@@ -79,9 +80,18 @@ Kernel bind_slice(const Bind& b) {
     int64_t offset;
     const Strided nest = slice_nest(r[x].shape, Box(r[x].shape, cuts), offset);
     const size_t size = size_of(r[x].dtype);
-    strided_copy(r.pool, nest, size, r[out].data, advance(r[x].data, offset, size));
+    strided_copy(r, nest, size, r[out].data, advance(r[x].data, offset, size));
   };
 }
+
+template <class T>
+struct PutBack {
+  const T* part;
+  T* whole;
+  PS_HD void operator()(int64_t in_part, int64_t in_whole) const {
+    whole[in_whole] = part[in_part];
+  }
+};
 
 Kernel bind_slice_grad(const Bind& b) {
   const Arg x = b.in("Input"), dy = b.in("Out@GRAD"), dx = b.out("Input@GRAD");
@@ -91,13 +101,8 @@ Kernel bind_slice_grad(const Bind& b) {
     return [=](const Run& r) {
       int64_t offset;
       const Strided nest = slice_nest(r[x].shape, Box(r[x].shape, cuts), offset);
-      std::fill_n(r[dx].as<T>(), r[dx].numel(), T(0));
-      if (nest.total() == 0) return;
-      const T* from = r[dy].as<const T>();
-      T* to = r[dx].as<T>() + offset;
-      nest.for_runs(r.pool, [=](int64_t a, int64_t at, int64_t n, int64_t sa, int64_t sb) {
-        for (int64_t k = 0; k < n; ++k) to[at + k * sb] = from[a + k * sa];
-      });
+      fill(r, r[dx].numel(), r[dx].as<T>(), T(0));
+      strided_each(r, nest, PutBack<T>{r[dy].as<const T>(), r[dx].as<T>() + offset});
     };
   });
 }
@@ -128,7 +133,7 @@ Kernel bind_expand(const Bind& b) {
       nest.add(times[static_cast<size_t>(d)], shape[d] * to[d], 0);
       nest.add(shape[d], to[d], from[d]);
     }
-    strided_copy(r.pool, nest, size_of(r[x].dtype), r[out].data, r[x].data);
+    strided_copy(r, nest, size_of(r[x].dtype), r[out].data, r[x].data);
   };
 }
 
@@ -143,7 +148,7 @@ Kernel bind_expand_grad(const Bind& b) {
         sum.add(times[static_cast<size_t>(d)], true);
         sum.add(r[x].shape[d], false);
       }
-      sum.run<reducing::Sum>(r.pool, r.scratch, r[dy].as<const T>(), r[dx].as<T>());
+      sum.run<reducing::Sum>(r, r.scratch, r[dy].as<const T>(), r[dx].as<T>());
     };
   });
 }

@@ -19,15 +19,14 @@ void infer_merge(Infer& i) {
 // the input's length: what is left over names the first row and is 0, which changes no sum.
 template <class T>
 void merge(const Run& r, const View& x, View& out) {
-  check_rows(x);
+  check_rows(r, x);
   const int64_t count = x.shape[0], width = row_width(x);
   out.rows = out.row_room;
   if (count == 0) return;
   auto* scratch = r.scratch.get<int64_t>(static_cast<int64_t>(row_scratch_bytes(count) / 8 + 1));
   const int64_t merged =
-      merge_rows(r.pool, x.rows, count, width, x.as<const T>(), scratch, out.row_room, out.as<T>());
-  std::fill(out.row_room + merged, out.row_room + count, out.row_room[0]);
-  std::fill(out.as<T>() + merged * width, out.as<T>() + count * width, T(0));
+      merge_rows(r, x.rows, count, width, x.as<const T>(), scratch, out.row_room, out.as<T>());
+  pad_rows(r, merged, count, width, out.row_room, out.as<T>());
 }
 
 Kernel bind_merge(const Bind& b) {
@@ -46,7 +45,7 @@ Kernel bind_values(const Bind& b) {
   const Arg x = b.in("X"), out = b.out("Out");
   return with_float(b.dtype("X"), [&](auto t) -> Kernel {
     using T = decltype(t);
-    return [=](const Run& r) { std::copy_n(r[x].as<const T>(), r[x].numel(), r[out].as<T>()); };
+    return [=](const Run& r) { copy(r, r[x].numel(), r[out].as<T>(), r[x].as<const T>()); };
   });
 }
 

@@ -1,5 +1,6 @@
 // The sum of many: dense tensors, selected rows, or both.
 #include "kernels/map.h"
+#include "kernels/memory.h"
 #include "ops/common.h"
 #include "ops/row_view.h"
 
@@ -45,14 +46,25 @@ void concat_rows(const Run& r, Arg x, Arg out) {
   for (int k = 0; k < x.count; ++k) {
     const View& from = r.at(x, k);
     const int64_t rows = from.shape[0], n = from.numel();
-    if (rows > 0) std::copy_n(from.rows, rows, to.row_room + at);
-    T* place = to.as<T>() + at * row_width(to);
+    copy(r, rows, to.row_room + at, from.rows);
     // In place the first input is there already, and nothing follows it.
-    if (n > 0 && place != from.as<T>()) std::copy_n(from.as<const T>(), n, place);
+    copy(r, n, to.as<T>() + at * row_width(to), from.as<const T>());
     at += rows;
   }
   to.rows = to.row_room;
 }
+
+template <class T>
+struct Times {
+  T factor;
+  PS_HD T operator()(T x) const { return factor * x; }
+};
+struct Plus {
+  template <class T>
+  PS_HD T operator()(T a, T b) const {
+    return a + b;
+  }
+};
 
 // Out may lie in the memory of the first input, and that input may be given again: it counts as
 // often as it is there. The others are added one by one.
@@ -62,17 +74,14 @@ void sum_dense_part(const Run& r, Arg x, Arg out) {
   const int64_t n = r[out].numel();
   int64_t started = 0;
   for (int k = 0; k < x.count; ++k) started += !r.at(x, k).is_rows && r.at(x, k).data == to;
-  if (started > 1)
-    map(
-        r.pool, n, [times = static_cast<T>(started)](T v) { return times * v; }, to, to);
+  if (started > 1) map(r, n, Times<T>{static_cast<T>(started)}, to, static_cast<const T*>(to));
   for (int k = 0; k < x.count; ++k) {
     const View& v = r.at(x, k);
     if (v.is_rows || v.data == to) continue;
     if (started++ == 0)
-      std::copy_n(v.as<const T>(), n, to);
+      copy(r, n, to, v.as<const T>());
     else
-      map(
-          r.pool, n, [](T a, T b) { return a + b; }, to, to, v.as<const T>());
+      map(r, n, Plus{}, to, static_cast<const T*>(to), v.as<const T>());
   }
 }
 
@@ -85,15 +94,15 @@ void sum_mixed(const Run& r, Arg x, Arg out) {
   const T* first_values = first.as<const T>();
   if (first.is_rows && first.data == to.data) {
     T* saved = r.scratch.get<T>(first.numel());
-    std::copy_n(first_values, first.numel(), saved);
+    copy(r, first.numel(), saved, first_values);
     first_values = saved;
   }
   sum_dense_part<T>(r, x, out);
   for (int k = 0; k < x.count; ++k) {
     const View& v = r.at(x, k);
     if (!v.is_rows) continue;
-    check_rows(v);
-    scatter_add_rows(r.pool, v.rows, v.shape[0], row_width(v), T(1),
+    check_rows(r, v);
+    scatter_add_rows(r, v.rows, v.shape[0], row_width(v), T(1),
                      k == 0 ? first_values : v.as<const T>(), to.as<T>());
   }
 }

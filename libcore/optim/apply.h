@@ -61,22 +61,22 @@ struct UpdateRowsLoop {
 
 // All n elements.
 template <class F, class T, class... S>
-void update_dense(ThreadPool& pool, int64_t n, const F& f, T* p, const T* g, S*... state) {
-  update(pool, n, f, p, g, state...);
+void update_dense(const Device& device, int64_t n, const F& f, T* p, const T* g, S*... state) {
+  update(device, n, f, p, g, state...);
 }
 
 // The same from the values in `from`, which stay as they are.
 template <class F, class T, class... S>
-void update_dense_from(ThreadPool& pool, int64_t n, const F& f, const T* from, T* p, const T* g,
+void update_dense_from(const Device& device, int64_t n, const F& f, const T* from, T* p, const T* g,
                        S*... state) {
-  update(pool, n, detail::Moved<F>{f}, p, from, g, state...);
+  update(device, n, detail::Moved<F>{f}, p, from, g, state...);
 }
 
 // The rows that are there; the others stay as they are.
 template <class F, class T, class... S>
-void update_rows(ThreadPool& pool, const Rows<T>& rows, const F& f, T* p, S*... state) {
+void update_rows(const Device& device, const Rows<T>& rows, const F& f, T* p, S*... state) {
   const int64_t grain = std::max<int64_t>(1, map_grain / std::max<int64_t>(1, rows.width));
-  pool.parallel_for(rows.count, grain, [&](int64_t begin, int64_t end) {
+  device.pool().parallel_for(rows.count, grain, [&](int64_t begin, int64_t end) {
     run_loop<worth_clones<T>>(detail::UpdateRowsLoop{}, begin, end, rows, f, p, state...);
   });
 }
@@ -84,9 +84,9 @@ void update_rows(ThreadPool& pool, const Rows<T>& rows, const F& f, T* p, S*... 
 // Every row of the table, those that are not there with a gradient of zero: the same as
 // update_dense() on the dense gradient.
 template <class F, class T, class... S>
-void update_all_rows(ThreadPool& pool, const Rows<T>& rows, const F& f, T* p, S*... state) {
+void update_all_rows(const Device& device, const Rows<T>& rows, const F& f, T* p, S*... state) {
   const int64_t grain = std::max<int64_t>(1, map_grain / std::max<int64_t>(1, rows.width));
-  pool.parallel_for(rows.height, grain, [&](int64_t begin, int64_t end) {
+  device.pool().parallel_for(rows.height, grain, [&](int64_t begin, int64_t end) {
     const int64_t* last = rows.ids + rows.count;
     const int64_t* id = std::lower_bound(rows.ids, last, begin);
     for (int64_t row = begin; row < end;) {

@@ -24,11 +24,11 @@ void run_dense(const Rule& rule, const Call<T>& call, const T* grad, int64_t n) 
         call,
         [&](auto*... s) {
           if (call.from && call.streams)
-            stream_dense_from(call.pool, n, f, call.from, call.param, grad, s...);
+            stream_dense_from(call.device, n, f, call.from, call.param, grad, s...);
           else if (call.from)
-            update_dense_from(call.pool, n, f, call.from, call.param, grad, s...);
+            update_dense_from(call.device, n, f, call.from, call.param, grad, s...);
           else
-            update_dense(call.pool, n, f, call.param, grad, s...);
+            update_dense(call.device, n, f, call.param, grad, s...);
         },
         std::make_index_sequence<F::states>{});
   });
@@ -41,9 +41,9 @@ void run_rows(const Rule& rule, const Call<T>& call, const Rows<T>& rows) {
         call,
         [&](auto*... s) {
           if (all_rows)
-            update_all_rows(call.pool, rows, f, call.param, s...);
+            update_all_rows(call.device, rows, f, call.param, s...);
           else
-            update_rows(call.pool, rows, f, call.param, s...);
+            update_rows(call.device, rows, f, call.param, s...);
         },
         std::make_index_sequence<F::states>{});
   });
@@ -51,7 +51,7 @@ void run_rows(const Rule& rule, const Call<T>& call, const Rows<T>& rows) {
 
 template <class T>
 void add_rows(const Rule&, const Call<T>& call, const Rows<T>& rows) {
-  scatter_add_rows(call.pool, rows.ids, rows.count, rows.width, -call.numbers[0], rows.values,
+  scatter_add_rows(call.device, rows.ids, rows.count, rows.width, -call.numbers[0], rows.values,
                    call.param);
 }
 
@@ -209,8 +209,8 @@ std::vector<Rule> make_rules() {
           rmsprop(), adadelta(), ftrl()};
 }
 
-void check_ids(const int64_t* ids, int64_t count, int64_t height) {
-  const int64_t bad = first_bad_id(ids, count, height);
+void check_ids(const Device& device, const int64_t* ids, int64_t count, int64_t height) {
+  const int64_t bad = first_bad_id(device, ids, count, height);
   if (bad >= 0)
     throw Error(Error::Kind::data, "row ", bad, " of the gradient names row ", ids[bad],
                 " of a table of ", height, " rows: look at the ids of this batch");
@@ -218,13 +218,13 @@ void check_ids(const int64_t* ids, int64_t count, int64_t height) {
 
 // The scratch holds the merged values, their ids, and what the merge needs.
 template <class T>
-Rows<T> merged(ThreadPool& pool, const Rows<T>& rows, void* scratch) {
+Rows<T> merged(const Device& device, const Rows<T>& rows, void* scratch) {
   auto* ids = static_cast<int64_t*>(scratch);
   auto* work = ids + rows.count;
   auto* values = reinterpret_cast<T*>(reinterpret_cast<char*>(work) +
                                       (row_scratch_bytes(rows.count) + 63) / 64 * 64);
   Rows<T> out = rows;
-  out.count = merge_rows(pool, rows.ids, rows.count, rows.width, rows.values, work, ids, values);
+  out.count = merge_rows(device, rows.ids, rows.count, rows.width, rows.values, work, ids, values);
   out.ids = ids;
   out.values = values;
   return out;
@@ -233,8 +233,8 @@ Rows<T> merged(ThreadPool& pool, const Rows<T>& rows, void* scratch) {
 template <class T>
 void apply_any_rows(const Rule& rule, const Updates<T>& updates, const Call<T>& call,
                     const Rows<T>& rows, void* scratch) {
-  check_ids(rows.ids, rows.count, rows.height);
-  updates.rows(rule, call, rule.takes_repeated_rows ? rows : merged(call.pool, rows, scratch));
+  check_ids(call.device, rows.ids, rows.count, rows.height);
+  updates.rows(rule, call, rule.takes_repeated_rows ? rows : merged(call.device, rows, scratch));
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ class Numbers {
 // Rule::states; an optional state that is absent is null.
 template <class T>
 struct Call {
-  ThreadPool& pool;
+  Device device;
   std::span<const T> numbers;
   T* param;
   std::span<T* const> states;

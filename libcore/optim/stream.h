@@ -70,11 +70,11 @@ inline void end_streams() {
 
 // As update_dense_from(), with results that other threads see after end_streams() only.
 template <class F, class T, class... S>
-void stream_dense_from(ThreadPool& pool, int64_t n, const F& f, const T* from, T* p, const T* g,
+void stream_dense_from(const Device& device, int64_t n, const F& f, const T* from, T* p, const T* g,
                        S*... state) {
-  pool.parallel_for(n, map_grain, [&](int64_t begin, int64_t end) {
+  device.pool().parallel_for(n, map_grain, [&](int64_t begin, int64_t end) {
     run_loop<worth_clones<T, S...>>(detail::StreamLoop{}, begin, end, f, p, from, g, state...);
-    if (pool.threads() > 1) end_streams();  // the caller cannot do it for them
+    if (device.pool().threads() > 1) end_streams();  // the caller cannot do it for them
   });
 }
 

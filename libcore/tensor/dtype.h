@@ -43,8 +43,14 @@ std::string name_of(DType t);
 // The reverse; throws Error(config) with a suggestion for an unknown name.
 DType dtype_of(const std::string& name);
 
+// The element type of a C++ type; a type that tensors cannot hold does not compile.
 template <class T>
-constexpr DType dtype_v = DType::f32;
+inline constexpr DType dtype_v = [] {
+  static_assert(sizeof(T) == 0, "tensors hold no elements of this type");
+  return DType{};
+}();
+template <>
+inline constexpr DType dtype_v<float> = DType::f32;
 template <>
 inline constexpr DType dtype_v<double> = DType::f64;
 template <>

@@ -101,8 +101,9 @@ TEMPLATE_TEST_CASE("merge sorts ids and sums duplicates in order", "", float, do
 
 TEST_CASE("negative ids sort below others") {
   const std::vector<int64_t> ids{5, -1, 5, std::numeric_limits<int64_t>::min(), 0};
+  ThreadPool pool(1);
   std::vector<int64_t> scratch(row_scratch_bytes(5) / 8);
-  const RowGroups groups = group_rows(ids.data(), 5, scratch.data());
+  const RowGroups groups = group_rows(pool, ids.data(), 5, scratch.data());
   REQUIRE(groups.groups == 4);
   CHECK(std::vector<int64_t>(groups.ids, groups.ids + 4) ==
         std::vector<int64_t>{std::numeric_limits<int64_t>::min(), -1, 0, 5});
@@ -114,11 +115,39 @@ TEST_CASE("negative ids sort below others") {
 
 TEST_CASE("first_bad_id finds ids outside the table") {
   const std::vector<int64_t> ids{0, 9, -1, 10};
-  CHECK(first_bad_id(ids.data(), 2, 10) == -1);
-  CHECK(first_bad_id(ids.data(), 4, 10) == 2);
-  CHECK(first_bad_id(ids.data(), 4, 10, -1) == 3);
-  CHECK(first_bad_id(ids.data(), 4, 11, -1) == -1);
-  CHECK(first_bad_id(ids.data(), 0, 0) == -1);
+  ThreadPool pool(1);
+  CHECK(first_bad_id(pool, ids.data(), 2, 10) == -1);
+  CHECK(first_bad_id(pool, ids.data(), 4, 10) == 2);
+  CHECK(first_bad_id(pool, ids.data(), 4, 10, -1) == 3);
+  CHECK(first_bad_id(pool, ids.data(), 4, 11, -1) == -1);
+  CHECK(first_bad_id(pool, ids.data(), 0, 0) == -1);
+}
+
+TEST_CASE("rows left over by a merge change no sum, and padding is cleared") {
+  ThreadPool pool(1);
+  std::vector<int64_t> ids{4, 6, 9, 9};
+  std::vector<float> values{1, 2, 3, 4, 5, 6, 7, 8};
+  pad_rows(pool, 2, 4, 2, ids.data(), values.data());
+  CHECK(ids == std::vector<int64_t>{4, 6, 4, 4});
+  CHECK(values == std::vector<float>{1, 2, 3, 4, 0, 0, 0, 0});
+  clear_rows(pool, ids.data(), 4, 6, 2, values.data());
+  CHECK(values == std::vector<float>{1, 2, 0, 0, 0, 0, 0, 0});
+  pad_rows(pool, 4, 4, 2, ids.data(), values.data());
+  CHECK(values[0] == 1);
+}
+
+TEST_CASE("rows of any type are gathered by their bytes") {
+  const int threads = GENERATE(1, 3);
+  ThreadPool pool(threads);
+  const auto ids = some_ids(60000, 100);
+  std::vector<int16_t> table(300), out(ids.size() * 3);
+  for (size_t i = 0; i < table.size(); ++i) table[i] = static_cast<int16_t>(i);
+  gather_row_bytes(pool, ids.data(), 60000, 6, table.data(), out.data());
+  bool right = true;
+  for (size_t i = 0; i < out.size(); ++i)
+    right = right && out[i] == ids[i / 3] * 3 + static_cast<int64_t>(i % 3);
+  CHECK(right);
+  gather_row_bytes(pool, ids.data(), 60000, 0, nullptr, nullptr);
 }
 
 }  // namespace paddle

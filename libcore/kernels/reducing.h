@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <limits>
 
-#include "graph/kernel.h"
 #include "kernels/map.h"
 #include "kernels/simd.h"
+#include "tensor/device.h"
 
 namespace paddle {
 namespace reducing {
@@ -135,10 +135,10 @@ class Reduction {
   int64_t reduced() const { return reduced_; }  // elements that each one is made of
 
   template <class Op, class T>
-  void run(ThreadPool& pool, Scratch& scratch, const T* x, T* out) const {
-    run(pool, scratch, reducing::loops_of<Op, T>, x, out);
+  void run(const Device& device, Scratch& scratch, const T* x, T* out) const {
+    run(device, scratch, reducing::loops_of<Op, T>, x, out);
   }
-  void run(ThreadPool& pool, Scratch& scratch, const reducing::Loops& loops, const void* x,
+  void run(const Device& device, Scratch& scratch, const reducing::Loops& loops, const void* x,
            void* out) const;
 
  private:

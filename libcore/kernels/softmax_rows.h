@@ -4,11 +4,10 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "base/thread_pool.h"
 #include "kernels/map.h"
 #include "kernels/math.h"
-#include "ops/reducing.h"
-#include "ops/strided.h"
+#include "kernels/reducing.h"
+#include "kernels/strided.h"
 
 namespace paddle {
 
@@ -113,11 +112,11 @@ PS_CLONES void softmax_grad_row(int64_t n, T dot, const T* y, const T* dy, T* dx
 
 // Calls f(first_row, rows) for groups of rows of n elements, in parallel.
 template <class F>
-void for_row_groups(ThreadPool& pool, int64_t rows, int64_t n, const F& f) {
+void for_row_groups(const Device& device, int64_t rows, int64_t n, const F& f) {
   const int64_t group =
       std::clamp<int64_t>(detail::softmax_group / std::max<int64_t>(n, 1), 1, 256);
   const int64_t grain = std::max<int64_t>(1, detail::softmax_group / (n + 1));
-  pool.parallel_for(rows, grain, [&](int64_t begin, int64_t end) {
+  device.pool().parallel_for(rows, grain, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; r += group) f(r, std::min(group, end - r));
   });
 }
@@ -125,9 +124,9 @@ void for_row_groups(ThreadPool& pool, int64_t rows, int64_t n, const F& f) {
 // out = softmax of each row of x [rows, n]; out may be x. `before(r)` is called for each row while
 // x is still whole, `after(r, top, sum)` once the row's log-sum-exp, top + log(sum), is known.
 template <class T, class Before, class After>
-void softmax_rows(ThreadPool& pool, int64_t rows, int64_t n, const T* x, T* out,
+void softmax_rows(const Device& device, int64_t rows, int64_t n, const T* x, T* out,
                   const Before& before, const After& after) {
-  for_row_groups(pool, rows, n, [&](int64_t first, int64_t count) {
+  for_row_groups(device, rows, n, [&](int64_t first, int64_t count) {
     T tops[256], sums[256];
     for (int64_t r = 0; r < count; ++r) before(first + r);
     detail::exp_rows(count, n, x + first * n, out + first * n, tops, sums);
@@ -137,9 +136,9 @@ void softmax_rows(ThreadPool& pool, int64_t rows, int64_t n, const T* x, T* out,
 }
 
 template <class T>
-void softmax_rows(ThreadPool& pool, int64_t rows, int64_t n, const T* x, T* out) {
+void softmax_rows(const Device& device, int64_t rows, int64_t n, const T* x, T* out) {
   softmax_rows(
-      pool, rows, n, x, out, [](int64_t) {}, [](int64_t, T, T) {});
+      device, rows, n, x, out, [](int64_t) {}, [](int64_t, T, T) {});
 }
 
 }  // namespace paddle

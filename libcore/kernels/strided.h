@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <cstring>
 
-#include "base/thread_pool.h"
 #include "kernels/map.h"
+#include "tensor/device.h"
 #include "tensor/shape.h"
 
 namespace paddle {
@@ -36,8 +36,9 @@ class Strided {
   // Calls f(a, b, n, step_a, step_b) for runs of the innermost loop (n elements from the offsets a
   // and b), in parallel and together covering every element once.
   template <class F>
-  void for_runs(ThreadPool& pool, const F& f) const {
-    pool.parallel_for(total_, map_grain, [&](int64_t begin, int64_t end) { runs(begin, end, f); });
+  void for_runs(const Device& device, const F& f) const {
+    device.pool().parallel_for(total_, map_grain,
+                               [&](int64_t begin, int64_t end) { runs(begin, end, f); });
   }
 
  private:
@@ -75,10 +76,25 @@ class Strided {
   int64_t dims_[max_loops], a_[max_loops], b_[max_loops];
 };
 
+// f(a, b) for the two offsets of every element of the nest, in any order.
+template <class F>
+void strided_each(const Device& device, const Strided& nest, const F& f) {
+  if (nest.total() == 0) return;
+  nest.for_runs(device, [&](int64_t a, int64_t b, int64_t n, int64_t sa, int64_t sb) {
+    const F g = f;  // a copy cannot alias what it writes
+    if (sa == 1 && sb == 1)
+      for (int64_t i = 0; i < n; ++i) g(a + i, b + i);
+    else if (sa == 1)
+      for (int64_t i = 0; i < n; ++i) g(a + i, b + i * sb);
+    else
+      for (int64_t i = 0; i < n; ++i) g(a + i * sa, b + i * sb);
+  });
+}
+
 // to[a...] = from[b...] over the nest, for elements of type T.
 template <class T>
-void strided_copy_as(ThreadPool& pool, const Strided& nest, T* to, const T* from) {
-  nest.for_runs(pool, [=](int64_t a, int64_t b, int64_t n, int64_t sa, int64_t sb) {
+void strided_copy_as(const Device& device, const Strided& nest, T* to, const T* from) {
+  nest.for_runs(device, [=](int64_t a, int64_t b, int64_t n, int64_t sa, int64_t sb) {
     if (sa == 1 && sb == 1) {
       std::memcpy(to + a, from + b, static_cast<size_t>(n) * sizeof(T));
     } else {
@@ -88,11 +104,11 @@ void strided_copy_as(ThreadPool& pool, const Strided& nest, T* to, const T* from
 }
 
 // The same for elements of `size` bytes, whatever they are.
-inline void strided_copy(ThreadPool& pool, const Strided& nest, size_t size, void* to,
+inline void strided_copy(const Device& device, const Strided& nest, size_t size, void* to,
                          const void* from) {
   const auto as = [&](auto t) {
     using T = decltype(t);
-    strided_copy_as(pool, nest, static_cast<T*>(to), static_cast<const T*>(from));
+    strided_copy_as(device, nest, static_cast<T*>(to), static_cast<const T*>(from));
   };
   if (nest.total() == 0) return;
   switch (size) {

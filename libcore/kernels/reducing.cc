@@ -1,4 +1,4 @@
-#include "ops/reducing.h"
+#include "kernels/reducing.h"
 
 #include <cstring>
 
@@ -20,11 +20,11 @@ void* room_for(Scratch& scratch, int64_t count, size_t size) {
 }
 
 // One long array: blocks of a fixed size, joined in order.
-void reduce_all(ThreadPool& pool, Scratch& scratch, const Loops& loops, int64_t n, const void* x,
-                void* out) {
+void reduce_all(const Device& device, Scratch& scratch, const Loops& loops, int64_t n,
+                const void* x, void* out) {
   const int64_t blocks = (n + reduce_block - 1) / reduce_block;
   void* part = room_for(scratch, blocks, loops.size);
-  pool.parallel_for(blocks, 2, [&](int64_t begin, int64_t end) {
+  device.pool().parallel_for(blocks, 2, [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) {
       const int64_t first = b * reduce_block;
       loops.rows(0, 1, std::min(reduce_block, n - first), at(x, first, loops.size),
@@ -35,18 +35,20 @@ void reduce_all(ThreadPool& pool, Scratch& scratch, const Loops& loops, int64_t 
 }
 
 // x [outer, n, inner] -> out [outer, inner].
-void reduce_middle(ThreadPool& pool, Scratch& scratch, const Loops& loops, int64_t outer, int64_t n,
-                   int64_t inner, const void* x, void* out) {
+void reduce_middle(const Device& device, Scratch& scratch, const Loops& loops, int64_t outer,
+                   int64_t n, int64_t inner, const void* x, void* out) {
   const auto grain = [&](int64_t work) { return std::max<int64_t>(1, map_grain / (work + 1)); };
   if (inner == 1 && outer == 1 && n > reduce_block) {
-    reduce_all(pool, scratch, loops, n, x, out);
+    reduce_all(device, scratch, loops, n, x, out);
   } else if (inner == 1) {
-    pool.parallel_for(outer, grain(n), [&](int64_t b, int64_t e) { loops.rows(b, e, n, x, out); });
+    device.pool().parallel_for(outer, grain(n),
+                               [&](int64_t b, int64_t e) { loops.rows(b, e, n, x, out); });
   } else if (outer == 1) {
-    pool.parallel_for(inner, std::max<int64_t>(lanes, grain(n)),
-                      [&](int64_t b, int64_t e) { loops.columns(b, e, n, inner, x, out); });
+    device.pool().parallel_for(
+        inner, std::max<int64_t>(lanes, grain(n)),
+        [&](int64_t b, int64_t e) { loops.columns(b, e, n, inner, x, out); });
   } else {
-    pool.parallel_for(outer, grain(n * inner), [&](int64_t b, int64_t e) {
+    device.pool().parallel_for(outer, grain(n * inner), [&](int64_t b, int64_t e) {
       for (int64_t o = b; o < e; ++o)
         loops.columns(0, inner, n, inner, at(x, o * n * inner, loops.size),
                       at(out, o * inner, loops.size));
@@ -57,7 +59,7 @@ void reduce_middle(ThreadPool& pool, Scratch& scratch, const Loops& loops, int64
 }  // namespace
 
 // One pass per run of reduced dimensions, the last run first; each makes the array smaller.
-void Reduction::run(ThreadPool& pool, Scratch& scratch, const Loops& loops, const void* x,
+void Reduction::run(const Device& device, Scratch& scratch, const Loops& loops, const void* x,
                     void* out) const {
   int passes = 0;
   for (int d = 0; d < rank_; ++d) passes += mask_[d];
@@ -71,7 +73,7 @@ void Reduction::run(ThreadPool& pool, Scratch& scratch, const Loops& loops, cons
   }
   if (passes == 1) {
     const int d = mask_[0] ? 0 : 1;
-    return reduce_middle(pool, scratch, loops, product(0, d), dims_[d], product(d + 1, rank_), x,
+    return reduce_middle(device, scratch, loops, product(0, d), dims_[d], product(d + 1, rank_), x,
                          out);
   }
   // The results of all passes but the last lie one after the other in the scratch; a pass of more
@@ -91,7 +93,7 @@ void Reduction::run(ThreadPool& pool, Scratch& scratch, const Loops& loops, cons
       continue;
     }
     void* to = --passes == 0 ? out : part;
-    reduce_middle(pool, scratch, loops, product(0, d), dims_[d], inner, x, to);
+    reduce_middle(device, scratch, loops, product(0, d), dims_[d], inner, x, to);
     x = to;
     part = at(part, product(0, d) * inner, loops.size);
   }

@@ -1,0 +1,108 @@
+#include "kernels/fc.h"
+
+#include "kernels/blas_backend.h"
+#include "kernels/math.h"
+#include "kernels/simd.h"
+
+namespace paddle {
+namespace {
+
+struct Relu {
+  template <class T>
+  PS_HD static T value(T x) {
+    return x > 0 ? x : T(0);
+  }
+  template <class T>
+  PS_HD static T slope(T y) {  // in terms of the result, as for all of these
+    return y > 0 ? T(1) : T(0);
+  }
+};
+struct Tanh {
+  template <class T>
+  PS_INLINE static T value(T x) {
+    return paddle::tanh(x);
+  }
+  template <class T>
+  PS_HD static T slope(T y) {
+    return 1 - y * y;
+  }
+};
+struct Sigmoid {
+  template <class T>
+  PS_INLINE static T value(T x) {
+    return paddle::sigmoid(x);
+  }
+  template <class T>
+  PS_HD static T slope(T y) {
+    return y * (1 - y);
+  }
+};
+
+// y = act(y) for part of a matrix.
+template <class Act, class T>
+PS_CLONES void act_part(T* y, int64_t stride, int64_t rows, int64_t columns) {
+  for (int64_t i = 0; i < rows; ++i) {
+    T* row = y + i * stride;
+    PS_IVDEP
+    for (int64_t j = 0; j < columns; ++j) row[j] = Act::value(row[j]);
+  }
+}
+
+// dz = dy * act'(y), and the column sums of dz, which are the bias gradient.
+template <class Act, class T>
+PS_CLONES void act_grad_rows(int64_t m, int64_t n, const T* y, const T* dy, T* dz, T* sums) {
+  for (int64_t j = 0; j < n; ++j) sums[j] = 0;
+  for (int64_t i = 0; i < m; ++i) {
+    const int64_t at = i * n;
+    PS_IVDEP
+    for (int64_t j = 0; j < n; ++j) {
+      const T d = dy[at + j] * Act::slope(y[at + j]);
+      dz[at + j] = d;
+      sums[j] += d;
+    }
+  }
+}
+
+}  // namespace
+
+template <class T>
+void fc(const Device& device, int64_t m, int64_t n, int64_t k, const T* x, const T* w,
+        const T* bias, Act act, T* out) {
+  MapPart<T> map = nullptr;
+  switch (act) {
+    case Act::none: break;
+    case Act::relu: map = act_part<Relu, T>; break;
+    case Act::tanh: map = act_part<Tanh, T>; break;
+    case Act::sigmoid: map = act_part<Sigmoid, T>; break;
+  }
+  gemm_bias(device, m, n, k, x, w, bias, map, out);
+}
+
+template <class T>
+void fc_act_grad(const Device&, Act act, int64_t m, int64_t n, const T* y, const T* dy, T* dz,
+                 T* sums) {
+  switch (act) {
+    case Act::none: break;
+    case Act::relu: return act_grad_rows<Relu, T>(m, n, y, dy, dz, sums);
+    case Act::tanh: return act_grad_rows<Tanh, T>(m, n, y, dy, dz, sums);
+    case Act::sigmoid: return act_grad_rows<Sigmoid, T>(m, n, y, dy, dz, sums);
+  }
+}
+
+template <class T>
+void fc_bias_update(const Device&, int64_t n, T rate, const T* grad, T* bias) {
+  for (int64_t j = 0; j < n; ++j) bias[j] -= rate * grad[j];
+}
+
+template void fc(const Device&, int64_t, int64_t, int64_t, const float*, const float*, const float*,
+                 Act, float*);
+template void fc(const Device&, int64_t, int64_t, int64_t, const double*, const double*,
+                 const double*, Act, double*);
+template void fc_act_grad(const Device&, Act, int64_t, int64_t, const float*, const float*, float*,
+                          float*);
+template void fc_act_grad(const Device&, Act, int64_t, int64_t, const double*, const double*,
+                          double*, double*);
+template void fc_bias_update(const Device&, int64_t, float, const float*, float*);
+template void fc_bias_update(const Device&, int64_t, double, const double*, double*);
+
+}  // namespace paddle

@@ -1,0 +1,115 @@
+#include "kernels/metric.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace paddle {
+namespace {
+
+struct Histogram {
+  int64_t bins;
+  const int64_t *positive, *negative;
+};
+
+// From the highest bin down, as the threshold falls: true positives over false positives.
+double roc_area(const Histogram& h) {
+  double area = 0, positive = 0, negative = 0;
+  for (int64_t b = h.bins - 1; b >= 0; --b) {
+    const auto up = static_cast<double>(h.positive[b]), right = static_cast<double>(h.negative[b]);
+    area += right * (positive + positive + up) / 2;
+    positive += up;
+    negative += right;
+  }
+  return positive > 0 && negative > 0 ? area / positive / negative : 0;
+}
+
+// Precision over recall; before the first prediction the precision is that of the first bin.
+double pr_area(const Histogram& h) {
+  double area = 0, positive = 0, all = 0, precision = -1;
+  for (int64_t b = h.bins - 1; b >= 0; --b) {
+    const auto up = static_cast<double>(h.positive[b]);
+    positive += up;
+    all += up + static_cast<double>(h.negative[b]);
+    if (all == 0) continue;
+    const double now = positive / all;
+    area += up * (precision < 0 ? now : (precision + now) / 2);
+    precision = now;
+  }
+  return positive > 0 ? area / positive : 0;
+}
+
+// The oldest of the last `steps` batches makes place for a new one.
+void slide(int64_t* window, int64_t steps, int64_t bins, const int64_t* batch) {
+  std::memmove(window, window + bins, static_cast<size_t>((steps - 1) * bins) * sizeof(int64_t));
+  std::copy_n(batch, bins, window + (steps - 1) * bins);
+}
+
+void add_up(const int64_t* window, int64_t steps, int64_t bins, int64_t* sum) {
+  std::fill_n(sum, bins, 0);
+  for (int64_t s = 0; s < steps; ++s)
+    for (int64_t b = 0; b < bins; ++b) sum[b] += window[s * bins + b];
+}
+
+template <class T>
+int64_t find_improbable(int64_t n, int64_t step, const T* p) {
+  for (int64_t row = 0; row < n; ++row)
+    if (!(p[row * step] >= 0 && p[row * step] <= 1)) return row;
+  return -1;
+}
+
+template <class T>
+void count(Scratch& scratch, int64_t n, int64_t step, const T* p, const int64_t* label,
+           const AucState& s) {
+  auto* batch = scratch.get<int64_t>(2 * s.bins);
+  int64_t *positive = s.steps == 0 ? s.positive : batch,
+          *negative = s.steps == 0 ? s.negative : batch + s.bins;
+  if (s.steps > 0) std::fill_n(batch, 2 * s.bins, 0);
+  for (int64_t row = 0; row < n; ++row) {
+    const auto bin = static_cast<int64_t>(p[row * step] * static_cast<T>(s.bins - 1));
+    ++(label[row] != 0 ? positive : negative)[bin];
+  }
+  if (s.steps == 0) return;
+  slide(s.positive, s.steps, s.bins, positive);
+  slide(s.negative, s.steps, s.bins, negative);
+}
+
+}  // namespace
+
+int64_t count_hits(const Device&, int64_t n, int64_t k, const int64_t* found,
+                   const int64_t* label) {
+  int64_t hits = 0;
+  for (int64_t row = 0; row < n; ++row) {
+    const int64_t *begin = found + row * k, *end = begin + k;
+    hits += std::find(begin, end, label[row]) != end;
+  }
+  return hits;
+}
+
+int64_t first_improbable(const Device&, int64_t n, int64_t step, const float* p) {
+  return find_improbable(n, step, p);
+}
+int64_t first_improbable(const Device&, int64_t n, int64_t step, const double* p) {
+  return find_improbable(n, step, p);
+}
+
+void count_predictions(const Device&, Scratch& scratch, int64_t n, int64_t step, const float* p,
+                       const int64_t* label, const AucState& state) {
+  count(scratch, n, step, p, label, state);
+}
+void count_predictions(const Device&, Scratch& scratch, int64_t n, int64_t step, const double* p,
+                       const int64_t* label, const AucState& state) {
+  count(scratch, n, step, p, label, state);
+}
+
+void curve_area(const Device&, Scratch& scratch, const AucState& s, bool roc, double* area) {
+  Histogram all{s.bins, s.positive, s.negative};
+  if (s.steps > 0) {
+    auto* sums = scratch.get<int64_t>(2 * s.bins);
+    add_up(s.positive, s.steps, s.bins, sums);
+    add_up(s.negative, s.steps, s.bins, sums + s.bins);
+    all = {s.bins, sums, sums + s.bins};
+  }
+  *area = roc ? roc_area(all) : pr_area(all);
+}
+
+}  // namespace paddle

@@ -1,0 +1,35 @@
+// Measures of predictions.
+#pragma once
+
+#include <cstdint>
+
+#include "tensor/device.h"
+
+namespace paddle {
+
+// How many rows of found [n, k] contain the row's label. Waits for the answer.
+int64_t count_hits(const Device& device, int64_t n, int64_t k, const int64_t* found,
+                   const int64_t* label);
+
+// The area under a curve, of predictions counted per bin of their probability. With `steps` > 0
+// the counts are those of the last so many batches, [steps, bins] each, the newest last.
+struct AucState {
+  int64_t bins, steps;
+  int64_t *positive, *negative;
+};
+
+// Of n probabilities, `step` apart: the first that is none; -1 if all are.
+int64_t first_improbable(const Device& device, int64_t n, int64_t step, const float* p);
+int64_t first_improbable(const Device& device, int64_t n, int64_t step, const double* p);
+
+// Adds a batch: a label that is not 0 is positive.
+void count_predictions(const Device& device, Scratch& scratch, int64_t n, int64_t step,
+                       const float* p, const int64_t* label, const AucState& state);
+void count_predictions(const Device& device, Scratch& scratch, int64_t n, int64_t step,
+                       const double* p, const int64_t* label, const AucState& state);
+
+// *area = that of the ROC curve, or of precision over recall.
+void curve_area(const Device& device, Scratch& scratch, const AucState& state, bool roc,
+                double* area);
+
+}  // namespace paddle
