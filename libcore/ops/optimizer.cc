@@ -78,17 +78,14 @@ T* updated(const Run& r, Arg in, Arg out) {
   return r[out].as<T>();
 }
 
-double one_number(const View& v) {
-  return with_float(v.dtype, [&](auto t) -> double { return *v.as<const decltype(t)>(); });
-}
-
 constexpr size_t max_numbers = 8, max_states = 4;
 
 template <class T>
 void run_optimizer(const Run& r, const Args& a) {
   T numbers[max_numbers];
   size_t count = 0;
-  for (const Arg input : a.inputs) numbers[count++] = static_cast<T>(one_number(r[input]));
+  for (const Arg input : a.inputs)
+    numbers[count++] = static_cast<T>(read_number(r[input].dtype, r[input].data));
   for (const double s : a.settings) numbers[count++] = static_cast<T>(s);
   T* states[max_states];
   for (size_t k = 0; k < a.states.size(); ++k)
