@@ -35,16 +35,6 @@ std::string numbered(const std::string& word, size_t i, size_t count, const std:
   return count == 1 ? word + end : text(word, ".", i, end);
 }
 
-void point_link(const std::string& target, const std::string& link) {
-  const std::string aside = link + unique_suffix();
-  if (::symlink(target.c_str(), aside.c_str()) != 0) throw io_error("make the link", link, errno);
-  if (::rename(aside.c_str(), link.c_str()) != 0) {
-    const int code = errno;
-    ::unlink(aside.c_str());
-    throw io_error("make the link", link, code);
-  }
-}
-
 std::string log_dir_of(const LaunchPlan& plan, const std::string& name, size_t count) {
   return count == 1 ? plan.log_dir : plan.log_dir + "/" + name;
 }

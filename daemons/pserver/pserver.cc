@@ -67,7 +67,7 @@ int pserver_main(std::span<const std::string> arguments) {
   if (!options.text("ready_file").empty())
     write_file_atomically(options.text("ready_file"), server.lines());
   server.serve();
-  stopped_in_good_order();
+  stopped_cleanly();
   const std::string failure = server.failure();
   require(failure.empty() || !options.flag("exit_when_done"), Error::Kind::peer, failure);
   return 0;

@@ -2,10 +2,6 @@
 
 namespace paddle {
 
-double read_number(const Tensor& t) {
-  return with_dtype(t.dtype(), [&](auto z) { return static_cast<double>(*t.data<decltype(z)>()); });
-}
-
 void write_number(const Tensor& t, double value) {
   with_dtype(t.dtype(), [&](auto z) { *t.data<decltype(z)>() = static_cast<decltype(z)>(value); });
 }

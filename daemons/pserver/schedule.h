@@ -38,8 +38,7 @@ class Schedule {
   std::optional<uint64_t> done_;
 };
 
-// Reads and writes the single number of a float or integer variable.
-double read_number(const Tensor& t);
+// Writes the single number of a float or integer variable.
 void write_number(const Tensor& t, double value);
 
 }  // namespace paddle

@@ -30,10 +30,6 @@ std::unique_ptr<Program> reduced(const Program& program, int32_t block, const Ke
   return b.ops().empty() ? nullptr : std::move(copy);
 }
 
-double number_of(const Tensor& t) {
-  return with_float(t.dtype(), [&](auto z) -> double { return *t.data<decltype(z)>(); });
-}
-
 // Settings as the op runs with them: what stands in it, or the rule's default.
 double setting_of(const Op& op, const optim::Setting& s) {
   return std::visit(
@@ -141,7 +137,7 @@ void Update::run_lowered(std::span<const void* const> grads, const T* from, T* t
   T numbers[max_numbers];
   T *arrays[max_states], *states[max_states];
   size_t count = 0;
-  for (const Variable* v : op_->inputs) numbers[count++] = static_cast<T>(number_of(v->tensor));
+  for (const Variable* v : op_->inputs) numbers[count++] = static_cast<T>(read_number(v->tensor));
   for (const double s : op_->settings) numbers[count++] = static_cast<T>(s);
   for (size_t k = 0; k < op_->states.size(); ++k)
     arrays[k] = op_->states[k] ? op_->states[k]->tensor.data<T>() : nullptr;

@@ -1,6 +1,7 @@
 #include "trainer/json_tree.h"
 
 #include <cctype>
+#include <charconv>
 #include <cstdlib>
 #include <set>
 
@@ -36,8 +37,8 @@ class Parser {
   Parser(std::string_view source, const std::string& file, const JsonArguments& arguments)
       : s_(source), file_(file), arguments_(arguments) {}
 
-  JsonValue document() {
-    JsonValue v = value(0);
+  Value document() {
+    Value v = value(0);
     skip();
     if (at_ < s_.size()) fail("expected the end of the file, found '", s_[at_], "'");
     const std::vector<std::string> names(placeholders_.begin(), placeholders_.end());
@@ -50,20 +51,31 @@ class Parser {
 
  private:
   template <class... Parts>
+  [[noreturn]] void fail_at(SourcePlace at, const Parts&... parts) const {
+    throw Error(Error::Kind::config, file_, ":", at.line, ":", at.column, ": ", parts...);
+  }
+  template <class... Parts>
   [[noreturn]] void fail(const Parts&... parts) const {
-    throw Error(Error::Kind::config, file_, ":", line_, ": ", parts...);
+    fail_at(here(), parts...);
+  }
+
+  SourcePlace here() const { return {line_, static_cast<int>(at_ - line_start_) + 1}; }
+  // Passes over one character.
+  void step() {
+    if (s_[at_++] != '\n') return;
+    ++line_;
+    line_start_ = at_;
   }
 
   void skip() {
     while (at_ < s_.size()) {
-      if (s_[at_] == '\n') ++line_;
       if (std::isspace(static_cast<unsigned char>(s_[at_]))) {
-        ++at_;
+        step();
       } else if (s_.substr(at_, 2) == "//") {
         while (at_ < s_.size() && s_[at_] != '\n') ++at_;
       } else if (s_.substr(at_, 2) == "/*") {
         const int start = line_;
-        while (at_ < s_.size() && s_.substr(at_, 2) != "*/") line_ += s_[at_++] == '\n';
+        while (at_ < s_.size() && s_.substr(at_, 2) != "*/") step();
         if (at_ >= s_.size()) fail("the comment that starts in line ", start, " has no end");
         at_ += 2;
       } else {
@@ -79,53 +91,52 @@ class Parser {
     return true;
   }
 
-  JsonValue value(int depth) {
+  Value value(int depth) {
     if (depth > max_depth) fail("more than ", max_depth, " levels of nesting");
     skip();
     if (at_ >= s_.size()) fail("the file ends where a value should be");
     if (s_[at_] == '{') return object(depth);
     if (s_[at_] == '[') return list(depth);
     if (s_[at_] != '"') return word();
-    JsonValue v;
-    v.kind = JsonValue::Kind::text;
-    v.line = line_;
-    v.text = string();
-    substitute(v);
+    const SourcePlace at = here();
+    Value v = substituted(string(), at);
+    v.at = at;
     return v;
   }
 
-  JsonValue object(int depth) {
-    JsonValue v;
-    v.kind = JsonValue::Kind::object;
-    v.line = line_;
+  Value object(int depth) {
+    const SourcePlace at = here();
+    Dict members;
     ++at_;
     while (!take('}')) {
-      if (!v.members.empty() && !take(',')) fail("expected ',' or '}', ", found());
+      if (!members.empty() && !take(',')) fail("expected ',' or '}', ", found());
       if (take('}')) break;  // a comma after the last member does no harm
       skip();
-      JsonMember m;
-      m.line = line_;
-      m.key = key();
-      for (const JsonMember& other : v.members)
-        if (other.key == m.key)
-          fail("'", m.key, "' stands here again; it was given in line ", other.line);
-      if (!take(':')) fail("expected ':' after \"", m.key, "\", ", found());
-      m.value = value(depth + 1);
-      v.members.push_back(std::move(m));
+      const SourcePlace key_at = here();
+      std::string name = key();
+      if (const Value* other = find(members, name))
+        fail_at(key_at, "'", name, "' stands here again; it was given in line ", other->key.line);
+      if (!take(':')) fail("expected ':' after \"", name, "\", ", found());
+      Value member = value(depth + 1);
+      member.key = key_at;
+      members.emplace_back(std::move(name), std::move(member));
     }
+    Value v(std::move(members));
+    v.at = at;
     return v;
   }
 
-  JsonValue list(int depth) {
-    JsonValue v;
-    v.kind = JsonValue::Kind::list;
-    v.line = line_;
+  Value list(int depth) {
+    const SourcePlace at = here();
+    List items;
     ++at_;
     while (!take(']')) {
-      if (!v.items.empty() && !take(',')) fail("expected ',' or ']', ", found());
+      if (!items.empty() && !take(',')) fail("expected ',' or ']', ", found());
       if (take(']')) break;
-      v.items.push_back(value(depth + 1));
+      items.push_back(value(depth + 1));
     }
+    Value v(std::move(items));
+    v.at = at;
     return v;
   }
 
@@ -157,42 +168,46 @@ class Parser {
     return out;
   }
 
-  JsonValue word() {
+  Value word() {
+    const SourcePlace at = here();
     const size_t start = at_;
     while (at_ < s_.size() && !std::isspace(static_cast<unsigned char>(s_[at_])) &&
            std::string_view(",:]}[{\"/").find(s_[at_]) == std::string_view::npos)
       ++at_;
-    JsonValue v = typed(std::string(s_.substr(start, at_ - start)));
-    if (v.kind == JsonValue::Kind::text) {
-      if (v.text.empty()) fail("expected a value, ", found());
-      fail("expected a value, found '", v.text, "': texts stand in quotes");
+    Value v = typed(std::string(s_.substr(start, at_ - start)));
+    if (const std::string* word = v.as<std::string>()) {
+      if (word->empty()) fail("expected a value, ", found());
+      fail("expected a value, found '", *word, "': texts stand in quotes");
     }
+    v.at = at;
     return v;
   }
 
   // A bare word as the value it reads as; anything else is a text.
-  JsonValue typed(std::string w) const {
-    JsonValue v;
-    v.line = line_;
-    if (w == "null") return v;
-    v.kind = w == "true" || w == "false" ? JsonValue::Kind::boolean
-             : reads_as_number(w)        ? JsonValue::Kind::number
-                                         : JsonValue::Kind::text;
-    v.text = std::move(w);
+  static Value typed(std::string w) {
+    if (w == "null") return {};
+    if (w == "true" || w == "false") return w == "true";
+    if (!reads_as_number(w)) return w;
+    Value v = std::strtod(w.c_str(), nullptr);
+    int64_t whole = 0;
+    const char* end = w.data() + w.size();
+    if (std::from_chars(w.data(), end, whole) == std::from_chars_result{end, std::errc{}})
+      v = whole;
+    v.written = std::move(w);
     return v;
   }
 
-  void substitute(JsonValue& v) {
-    if (!v.text.starts_with("${") || !v.text.ends_with("}")) return;
-    const std::string inside = v.text.substr(2, v.text.size() - 3);
+  Value substituted(std::string s, SourcePlace at) {
+    if (!s.starts_with("${") || !s.ends_with("}")) return s;
+    const std::string inside = s.substr(2, s.size() - 3);
     const size_t colon = inside.find(':');
     const std::string name = inside.substr(0, colon);
     placeholders_.insert(name);
     const auto it = arguments_.find(name);
     if (it == arguments_.end() && colon == std::string::npos)
-      fail("${", name, "} has no value: give --config_args=", name, "=VALUE, or a default as ${",
-           name, ":VALUE}");
-    v = typed(it != arguments_.end() ? it->second : inside.substr(colon + 1));
+      fail_at(at, "${", name, "} has no value: give --config_args=", name,
+              "=VALUE, or a default as ${", name, ":VALUE}");
+    return typed(it != arguments_.end() ? it->second : inside.substr(colon + 1));
   }
 
   std::string found() const {
@@ -204,64 +219,14 @@ class Parser {
   const std::string& file_;
   const JsonArguments& arguments_;
   std::set<std::string> placeholders_;
-  size_t at_ = 0;
+  size_t at_ = 0, line_start_ = 0;
   int line_ = 1;
 };
 
-std::string json_quoted(std::string_view s) {
-  static constexpr std::string_view special = "\"\\\n\r\t\b\f", letter = "\"\\nrtbf";
-  std::string out = "\"";
-  for (const char c : s) {
-    const size_t k = special.find(c);
-    if (k == std::string_view::npos)
-      out += c;
-    else
-      out += {'\\', letter[k]};
-  }
-  return out + '"';
-}
-
 }  // namespace
 
-const JsonValue* JsonValue::find(std::string_view key) const {
-  for (const JsonMember& m : members)
-    if (m.key == key) return &m.value;
-  return nullptr;
-}
-
-std::string JsonValue::told() const {
-  switch (kind) {
-    case Kind::null: return "null";
-    case Kind::boolean: return text;
-    case Kind::number: return "the number " + text;
-    case Kind::text: return "the text '" + text + "'";
-    case Kind::list: return "a list";
-    case Kind::object: return "an object";
-  }
-  return "";
-}
-
-JsonValue parse_json(std::string_view source, const std::string& file,
-                     const JsonArguments& arguments) {
+Value parse_json(std::string_view source, const std::string& file, const JsonArguments& arguments) {
   return Parser(source, file, arguments).document();
-}
-
-std::string json_text(const JsonValue& v) {
-  std::string out;
-  switch (v.kind) {
-    case JsonValue::Kind::null: return "null";
-    case JsonValue::Kind::boolean:
-    case JsonValue::Kind::number: return v.text;
-    case JsonValue::Kind::text: return json_quoted(v.text);
-    case JsonValue::Kind::list:
-      for (const JsonValue& i : v.items) out += (out.empty() ? "" : ", ") + json_text(i);
-      return "[" + out + "]";
-    case JsonValue::Kind::object:
-      for (const JsonMember& m : v.members)
-        out += (out.empty() ? "" : ", ") + json_quoted(m.key) + ": " + json_text(m.value);
-      return "{" + out + "}";
-  }
-  return out;
 }
 
 }  // namespace paddle

@@ -1,9 +1,10 @@
-// What a job file may hold, told by the tables that read it.
+// What a job file may hold, printed from the declarations that read it.
 #include <iostream>
 
 #include "base/error.h"
 #include "base/suggest.h"
 #include "layers/registry.h"
+#include "trainer/job_file.h"
 #include "trainer/trainer.h"
 
 namespace paddle {
@@ -24,13 +25,19 @@ void heading(std::ostream& out, const char* title, const char* first) {
       << " | key | type | default | meaning |\n|---|---|---|---|---|\n";
 }
 
-// The first line tells the type, those below it its keys.
+void keys(std::ostream& out, const std::string& prefix, const std::vector<Parameter>& parameters) {
+  for (const Parameter& p : parameters) {
+    out << "| | `" << prefix << p.name << "` | " << p.type << " | "
+        << (p.required ? "required" : cell(p.fallback)) << " | " << cell(p.meaning) << " |\n";
+    keys(out, prefix + p.name + ".", p.inner);
+  }
+}
+
+// The first line names the type, those below it its keys.
 void object(std::ostream& out, std::string_view type, std::string_view meaning,
             const std::vector<Parameter>& parameters) {
   if (!type.empty()) out << "| **`" << type << "`** | | | | " << cell(meaning) << " |\n";
-  for (const Parameter& p : parameters)
-    out << "| | `" << p.name << "` | " << p.type << " | "
-        << (p.required ? "required" : cell(p.fallback)) << " | " << cell(p.meaning) << " |\n";
+  keys(out, "", parameters);
 }
 
 template <class Rows>
@@ -47,9 +54,23 @@ int list_layers_main(std::span<const std::string> arguments) {
   require(arguments.empty() || arguments[0] == "--help", Error::Kind::config,
           "it takes no arguments, but got ", listed(arguments));
   std::ostream& out = std::cout;
+  heading(out, "The job", "object");
+  object(out, "job", "the top of the file, beside options", job_parameters());
+  object(out, "inputs", "a variable that data is fed into", parameters_of<JobInput>());
+  object(out, "evaluators", "a number reported beside the cost", parameters_of<JobEvaluator>());
+  out << "\n";
+  heading(out, "Data", "format");
+  object(out, "data", "what all formats take", parameters_of<DataKeys>());
+  for (const DataFormat& f : data_formats()) {
+    Arguments a(nullptr);
+    f.declare(a);
+    object(out, f.name, f.meaning, a.parameters());
+  }
+  out << "\n";
   rows(out, "Layers", "layer", layer_rows());
   out << "\n";
   rows(out, "Optimizers", "optimizer", optimizer_rows());
+  object(out, "all", "what every optimizer takes beside its own", common_optimizer_parameters());
   out << "\n";
   rows(out, "Schedules", "schedule", schedule_rows());
   out << "\n";

@@ -10,11 +10,6 @@ std::string number_text(double value, int digits) {
   return out;
 }
 
-double number_of(const View& v) {
-  return with_dtype(v.dtype,
-                    [&](auto t) { return static_cast<double>(*v.as<const decltype(t)>()); });
-}
-
 void Meter::add(int64_t samples, double cost, std::span<const double> values) {
   samples_ += samples;
   cost_ += cost * static_cast<double>(samples);

@@ -12,8 +12,6 @@
 
 namespace paddle {
 
-// The first element of a fetched variable.
-double number_of(const View& v);
 // As log lines show it.
 std::string number_text(double value, int digits = 6);
 

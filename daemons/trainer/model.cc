@@ -1,11 +1,9 @@
 #include "trainer/model.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/suggest.h"
 #include "io/program_buffer.h"
-#include "job_generated.h"
 #include "layers/layers.h"
 #include "layers/optimizers.h"
 #include "layers/registry.h"
@@ -14,77 +12,39 @@
 namespace paddle {
 namespace {
 
-Value value_of(const JsonValue& v) {
-  switch (v.kind) {
-    case JsonValue::Kind::null: return {};
-    case JsonValue::Kind::boolean: return v.text == "true";
-    case JsonValue::Kind::text: return v.text;
-    case JsonValue::Kind::number:
-      if (int64_t whole = 0; std::from_chars(v.text.data(), v.text.data() + v.text.size(), whole) ==
-                             std::from_chars_result{v.text.data() + v.text.size(), std::errc{}})
-        return whole;
-      return std::strtod(v.text.c_str(), nullptr);
-    case JsonValue::Kind::list: {
-      List list;
-      for (const JsonValue& i : v.items) list.push_back(value_of(i));
-      return list;
-    }
-    case JsonValue::Kind::object: {
-      Dict dict;
-      for (const JsonMember& m : v.members) dict.emplace_back(m.key, value_of(m.value));
-      return dict;
-    }
-  }
-  return {};
-}
-
-Dict dict_of(const JsonValue& v) {
-  const Value value = value_of(v);
-  return *value.as<Dict>();
-}
-
-// Line of the i-th element of a top-level list.
-const JsonValue& element(const JsonValue& tree, const char* list, size_t i) {
-  const JsonValue& v = *tree.find(list);
-  return v.kind == JsonValue::Kind::list ? v.items[i] : v;
-}
-
 class ModelBuilder {
  public:
-  ModelBuilder(const JobFile& file, Model& model, Problems& problems)
+  ModelBuilder(const JobFile& file, Model& model, Mistakes& wrong)
       : file_(file),
         model_(model),
         builder_(model.net),
-        problems_(problems),
-        failed_(file.left_out) {}
+        wrong_(wrong),
+        failed_(file.job.left_out) {}
 
-  // Looks at all parts whatever is wrong with one of them, so that every mistake is told at once.
+  // Looks at all parts whatever is wrong with one of them, so that every mistake is reported at
+  // once.
   void forward() {
-    attempt(file_.tree.find("data")->line, [&] { check_data(file_); });
-    for (size_t i = 0; i < file_.job->inputs.size(); ++i) input(i);
-    for (size_t i = 0; i < file_.job->layers.size(); ++i) layer(i);
-    const int cost_line = file_.tree.find("cost")->line;
-    const std::string last = lookup(file_.job->cost, cost_line, "cost");
-    for (size_t i = 0; i < file_.job->outputs.size(); ++i)
-      model_.outputs.push_back(
-          lookup(file_.job->outputs[i], element(file_.tree, "outputs", i).line, "output"));
+    const Job& job = file_.job;
+    if (job.has_data) attempt(file_.place("data"), [&] { check_data(file_); });
+    for (const JobInput& i : job.inputs) input(i);
+    for (const Value& l : job.layers) layer(l);
+    const SourcePlace cost_at = file_.place("cost");
+    const std::string last = job.cost.empty() ? "" : lookup(job.cost, cost_at, "cost");
+    for (size_t i = 0; i < job.outputs.size(); ++i)
+      model_.outputs.push_back(lookup(job.outputs[i], file_.place("outputs", i), "output"));
     if (!last.empty())
-      attempt(cost_line, [&] {
+      attempt(cost_at, [&] {
         model_.cost = builder_.var(last).shape == Shape{1} ? last : mean(builder_, last);
       });
-    for (size_t i = 0; i < file_.job->evaluators.size(); ++i) evaluator(i);
-    if (!problems_.any()) return;
-    const JsonValue& optimizer = *file_.tree.find("optimizer");
-    attempt(optimizer.line, [&] { make_optimizer(builder_, dict_of(optimizer)); });
+    for (const JobEvaluator& e : job.evaluators) evaluator(e);
   }
 
   void backward(ModelKind kind) {
-    const JsonValue& at = *file_.tree.find("optimizer");
-    attempt(at.line, [&] {
+    attempt(file_.job.optimizer.at, [&] {
       if (kind == ModelKind::differentiates) {
         model_.params = append_backward(model_.net.main, model_.cost);
       } else {
-        const Optimizer optimizer = make_optimizer(builder_, dict_of(at));
+        const Optimizer optimizer = make_optimizer(builder_, *file_.job.optimizer.as<Dict>());
         model_.params = minimize(builder_, model_.cost, optimizer).params_grads;
       }
       require(!model_.params.empty(), Error::Kind::config,
@@ -94,24 +54,20 @@ class ModelBuilder {
 
  private:
   template <class F>
-  void attempt(int line, const F& f) {
+  void attempt(SourcePlace at, const F& f) {
     try {
       f();
     } catch (const Error& e) {
-      problems_.add(line, e.what());
+      wrong_.push_back({at, e.what()});
     }
   }
 
-  void input(size_t i) {
-    const job::InputT& in = *file_.job->inputs[i];
-    attempt(element(file_.tree, "inputs", i).line, [&] {
+  void input(const JobInput& in) {
+    attempt(in.at, [&] {
       require(!aliases_.count(in.name), Error::Kind::config, "there is an input '", in.name,
               "' already");
       failed_.insert(in.name);
-      const Shape shape = in.shape.empty() ? Shape{1} : Shape(std::span<const int64_t>(in.shape));
-      data(
-          builder_, in.name, shape,
-          {.dtype = in.dtype.empty() ? DType::f32 : dtype_of(in.dtype), .lod_level = in.lod_level});
+      data(builder_, in.name, in.shape, {.dtype = in.dtype, .lod_level = in.lod_level});
       model_.inputs.push_back(in.name);
       aliases_[in.name] = in.name;
       failed_.erase(in.name);
@@ -123,46 +79,52 @@ class ModelBuilder {
     return failed_.count(name) > 0 || failed_.count(name.substr(0, name.rfind('.'))) > 0;
   }
 
-  void layer(size_t i) {
-    const JsonValue& at = element(file_.tree, "layers", i);
-    const job::LayerT& l = *file_.job->layers[i];
-    attempt(at.line, [&] {
-      require(l.type != "data", Error::Kind::config,
+  // A layer that failed must not make all that build on it fail too.
+  bool builds_on_failed(const Dict& args) const {
+    for (const auto& [key, value] : args) {
+      if (key == "name" || key == "type") continue;
+      const List alone{value};
+      const List* list = value.as<List>();
+      for (const Value& v : list ? *list : alone)
+        if (const std::string* name = v.as<std::string>(); name && failed(*name)) return true;
+    }
+    return false;
+  }
+
+  void layer(const Value& at) {
+    const Dict& args = *at.as<Dict>();
+    const std::string name = text_of(args, "name");
+    attempt(at.at, [&] {
+      require(text_of(args, "type") != "data", Error::Kind::config,
               "an input stands under 'inputs', not among the layers");
-      require(l.name.empty() || !aliases_.count(l.name), Error::Kind::config, "the name '", l.name,
+      require(name.empty() || !aliases_.count(name), Error::Kind::config, "the name '", name,
               "' is taken: each layer and input needs its own");
-      // A layer that failed must not make all that build on it fail too.
-      Names used = l.input;
-      for (const std::string* name : {&l.x, &l.y, &l.index, &l.label}) used.push_back(*name);
-      const bool lacks =
-          std::any_of(used.begin(), used.end(), [&](const std::string& n) { return failed(n); });
-      if (!l.name.empty()) failed_.insert(l.name);
+      const bool lacks = builds_on_failed(args);
+      if (!name.empty()) failed_.insert(name);
       if (lacks) return;
-      const Names results = build_layer(builder_, dict_of(at), aliases_);
-      if (l.name.empty()) return;
-      failed_.erase(l.name);
-      aliases_[l.name] = results[0];
-      for (size_t k = 1; k < results.size(); ++k) aliases_[text(l.name, ".", k)] = results[k];
+      const Names results = build_layer(builder_, args, aliases_);
+      if (name.empty()) return;
+      failed_.erase(name);
+      aliases_[name] = results[0];
+      for (size_t k = 1; k < results.size(); ++k) aliases_[text(name, ".", k)] = results[k];
     });
   }
 
   // The variable of a name, "" where there is none.
-  std::string lookup(const std::string& name, int line, const char* what) {
+  std::string lookup(const std::string& name, SourcePlace at, const char* what) {
     const auto it = aliases_.find(name);
     if (it != aliases_.end()) return it->second;
-    if (failed(name)) return "";  // that was told already
+    if (failed(name)) return "";  // its own mistake is in the list
     Names known;
     for (const auto& [alias, var] : aliases_) known.push_back(alias);
-    problems_.add(line, text("there is no layer or input '", name, "' for the ", what,
-                             did_you_mean(name, known)));
+    wrong_.push_back({at, text("there is no layer or input '", name, "' for the ", what,
+                               did_you_mean(name, known))});
     return "";
   }
 
-  void evaluator(size_t i) {
-    const job::EvaluatorT& e = *file_.job->evaluators[i];
-    const int line = element(file_.tree, "evaluators", i).line;
+  void evaluator(const JobEvaluator& e) {
     Evaluator out{.name = e.name.empty() ? e.type : e.name};
-    attempt(line, [&] {
+    attempt(e.at, [&] {
       static const Names types = {"accuracy", "auc", "classification_error", "mean"};
       const bool compares = e.type != "mean";
       if (std::find(types.begin(), types.end(), e.type) == types.end())
@@ -172,8 +134,8 @@ class ModelBuilder {
               " needs an 'input'");
       require(!e.label.empty() || !compares, Error::Kind::config, "the evaluator ", out.name,
               " needs a 'label' to compare its input with");
-      const std::string in = lookup(e.input, line, "evaluator"),
-                        label = compares ? lookup(e.label, line, "evaluator") : "";
+      const std::string in = lookup(e.input, e.at, "evaluator"),
+                        label = compares ? lookup(e.label, e.at, "evaluator") : "";
       if (in.empty() || (compares && label.empty())) return;
       if (e.type == "accuracy" || e.type == "classification_error") {
         out.var = accuracy(builder_, in, label, e.k);
@@ -193,7 +155,7 @@ class ModelBuilder {
   const JobFile& file_;
   Model& model_;
   Builder builder_;
-  Problems& problems_;
+  Mistakes& wrong_;
   Aliases aliases_;
   std::set<std::string> failed_;
 };
@@ -206,22 +168,24 @@ Names Model::fetches() const {
   return out;
 }
 
-void find_mistakes(const JobFile& file, Problems& problems) {
+Mistakes find_mistakes(const JobFile& file) {
   Model model;
-  ModelBuilder(file, model, problems).forward();
+  Mistakes wrong;
+  ModelBuilder(file, model, wrong).forward();
+  return wrong;
 }
 
 Model build_model(const JobFile& file, uint32_t seed, ModelKind kind) {
   Model model;
   model.net.main.random_seed = seed;
   model.net.startup.random_seed = seed;
-  Problems problems(file.path);
-  ModelBuilder builder(file, model, problems);
+  Mistakes wrong;
+  ModelBuilder builder(file, model, wrong);
   builder.forward();
-  problems.report();
+  report(file.path, wrong);
   model.test = model.net.main.clone(true);
   builder.backward(kind);
-  problems.report();
+  report(file.path, wrong);
   model.digest = program_digest(model.net.main);
   return model;
 }

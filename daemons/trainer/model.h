@@ -28,7 +28,7 @@ struct Model {
   std::vector<Evaluator> evaluators;
   Names outputs;                  // what an inference model computes
   std::vector<ParamGrad> params;  // with their gradients
-  std::string digest;  // of the training program: tells whether a saved state belongs to it
+  std::string digest;  // of the training program: a saved state belongs to it where both agree
 
   Names fetches() const;  // the cost, then the evaluators
 };
@@ -38,12 +38,12 @@ enum class ModelKind {
   differentiates,  // with gradients, without optimizer
 };
 
-// Adds to `problems` what is wrong with the parts of a job: data, inputs, layers, cost, evaluators,
-// optimizer.
-void find_mistakes(const JobFile& file, Problems& problems);
+// What is wrong with the parts of a job whose keys are right: data, inputs, layers, cost,
+// evaluators, optimizer.
+Mistakes find_mistakes(const JobFile& file);
 
 // Builds the programs of a checked job file. All mistakes (unknown layers, missing inputs, shapes
-// that do not fit) are told with the lines of the job file.
+// that do not fit) are reported with their places in the job file.
 Model build_model(const JobFile& file, uint32_t seed, ModelKind kind = ModelKind::trains);
 
 }  // namespace paddle

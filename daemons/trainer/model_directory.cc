@@ -43,8 +43,8 @@ std::map<std::string, std::string> other_files(Session& session) {
   return files;
 }
 
-// A model of another program, or of an older version, has no place to go on from; its parameters
-// serve all the same.
+// A model of another program, or of an older version, has no position to go on from; its parameters
+// are loaded all the same.
 void take_state(Session& session, const std::optional<TrainState>& state,
                 const std::string& directory) {
   session.at = {};

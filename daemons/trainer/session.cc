@@ -9,7 +9,6 @@
 #include "base/version.h"
 #include "graph/text.h"
 #include "io/program_buffer.h"
-#include "job_generated.h"
 #include "options/cluster.h"
 #include "trainer/cut_options.h"
 #include "trainer/data_source.h"
@@ -106,7 +105,7 @@ Reader& Session::train_data() {
 }
 
 int64_t Session::batches_of_pass() {
-  const job::DataT& d = *file_.job->data;
+  const ReaderSpec& d = file_.job.data.spec;
   const int64_t records = std::max<int64_t>(train_data().records(), 0);
   return d.drop_last ? records / d.batch_size : (records + d.batch_size - 1) / d.batch_size;
 }
@@ -156,10 +155,10 @@ const Session::Outcome& Session::run(Plan& plan, const Reader& reader, const Bat
       e.within("working ", place());
     throw;
   }
-  outcome_.cost = number_of(plan.fetched(0));
+  outcome_.cost = read_number(plan.fetched(0).dtype, plan.fetched(0).data);
   outcome_.values.resize(model_.evaluators.size());
   for (size_t i = 0; i < outcome_.values.size(); ++i)
-    outcome_.values[i] = number_of(plan.fetched(i + 1));
+    outcome_.values[i] = read_number(plan.fetched(i + 1).dtype, plan.fetched(i + 1).data);
   require(std::isfinite(outcome_.cost), Error::Kind::numeric, "the cost is ", outcome_.cost, " ",
           place(),
           ": lower the learning rate, clip gradients (\"gradient_clip\"), or find the first bad op "

@@ -31,7 +31,7 @@ AtomicDirectory::AtomicDirectory(const std::string& path) {
 
 AtomicDirectory::~AtomicDirectory() {
   if (!committed_) {
-    std::error_code ignored;  // a destructor has nobody to tell; the next writer tries again
+    std::error_code ignored;  // a destructor cannot report it; the next writer tries again
     fs::remove_all(temporary_, ignored);
   }
   if (lock_ >= 0) ::close(lock_);
@@ -94,7 +94,7 @@ void AtomicDirectory::put_in_place() {
   remove_tree(parent_, fs::path(old).filename().string());
 }
 
-// A killed writer's directory has nobody who holds its lock.
+// No process holds the lock of a killed writer's directory.
 void AtomicDirectory::remove_abandoned() {
   const std::string start = name_ + ".tmp-";
   for (const std::string& entry : list_directory(parent_)) {

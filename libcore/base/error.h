@@ -39,7 +39,7 @@ class Error : public std::exception {
   enum class Kind {
     config,    // a flag, an environment variable, a job file, a program: fix it and start again
     data,      // a record, a data file or a model file is not what it should be
-    io,        // the disk or the file system said no: may work after room or rights are there
+    io,        // the disk or the file system refused: may work once there is space or permission
     numeric,   // NaN or Inf where a number was needed
     protocol,  // a peer sent what it must not send
     peer,      // a peer is gone or too slow: trying again may help

@@ -18,7 +18,7 @@ namespace {
 std::string remedy(int code) {
   switch (code) {
     case ENOSPC:
-    case EDQUOT: return "free some room there or choose another directory";
+    case EDQUOT: return "free some space there or choose another directory";
     case EFBIG: return "the file size limit (ulimit -f) is too low for it";
     case EACCES:
     case EPERM: return "check its rights and those of the directories above it";
@@ -91,6 +91,16 @@ void write_file_atomically(const std::string& path, std::span<const std::string_
 
 void write_file_atomically(const std::string& path, std::string_view contents) {
   write_file_atomically(path, std::span(&contents, 1));
+}
+
+void point_link(const std::string& target, const std::string& link) {
+  const std::string aside = link + unique_suffix();
+  if (::symlink(target.c_str(), aside.c_str()) != 0) throw io_error("make the link", link, errno);
+  if (::rename(aside.c_str(), link.c_str()) != 0) {
+    const int code = errno;
+    ::unlink(aside.c_str());
+    throw io_error("make the link", link, code);
+  }
 }
 
 void make_directories(const std::string& path) {

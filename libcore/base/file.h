@@ -21,10 +21,14 @@ Error io_error(std::string_view what, const std::string& path, int code);
 std::string read_file(const std::string& path, uint64_t max_bytes);
 
 // Writes the parts one after the other under a temporary name in the same directory, brings them to
-// the disk and renames: whoever reads `path` sees the old file or the whole new one, also after a
+// the disk and renames: a reader of `path` sees the old file or the whole new one, also after a
 // crash.
 void write_file_atomically(const std::string& path, std::span<const std::string_view> parts);
 void write_file_atomically(const std::string& path, std::string_view contents);
+
+// Makes the symbolic link `link` point to `target`. It is made aside and renamed, so that a reader
+// always finds one.
+void point_link(const std::string& target, const std::string& link);
 
 // Like mkdir -p.
 void make_directories(const std::string& path);
@@ -65,7 +69,7 @@ class AtomicDirectory {
   void remove_abandoned();
 
   std::string parent_, name_, path_, temporary_;
-  int lock_ = -1;  // held while we write: tells a living writer's directory from an abandoned one
+  int lock_ = -1;  // held while we write: an abandoned directory has no lock
   bool committed_ = false;
 };
 

@@ -26,7 +26,7 @@ void interrupt::ask() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
   const int64_t ms = int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1000000;
-  thread_local int64_t last = ms;  // a first call is never worth a question
+  thread_local int64_t last = ms;  // the first call never asks
   if (ms - last < 100) return;
   last = ms;
   host_check()();

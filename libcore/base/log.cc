@@ -81,11 +81,11 @@ Log make_log(const LogOptions& options, const std::string& path) {
   log.logger = std::make_shared<spdlog::logger>(options.program, sinks.begin(), sinks.end());
   log.logger->set_level(static_cast<level_enum>(level_enum::info + std::max(0, options.min_level)));
   log.logger->flush_on(level_enum::info);
-  // A full disk must not end the training: say so once, where somebody may read it.
+  // A full disk must not end the training: it is reported once, on stderr.
   log.logger->set_error_handler(
       [terminal = log.terminal,
-       said = std::make_shared<std::atomic<bool>>()](const std::string& why) {
-        if (!said->exchange(true))
+       reported = std::make_shared<std::atomic<bool>>()](const std::string& why) {
+        if (!reported->exchange(true))
           terminal->put_line("the log file cannot be written: " + why + "\n");
       });
   log.path = path;
@@ -109,17 +109,6 @@ std::string file_name(const std::string& program) {
   std::strftime(date, sizeof date, "%Y%m%d-%H%M%S", &parts);
   return program + "." + host + "." + (user != nullptr ? user->pw_name : "unknown") + ".log.INFO." +
          date + "." + std::to_string(::getpid());
-}
-
-// The link is made aside and renamed, so that a reader always finds one.
-void point_link(const std::string& directory, const std::string& program, const std::string& file) {
-  const std::string link = directory + "/" + program + ".INFO", aside = link + unique_suffix();
-  if (::symlink(file.c_str(), aside.c_str()) != 0) throw io_error("make the link", link, errno);
-  if (::rename(aside.c_str(), link.c_str()) != 0) {
-    const int code = errno;
-    ::unlink(aside.c_str());
-    throw io_error("make the link", link, code);
-  }
 }
 
 spdlog::source_loc location(Where where) { return {where.file, where.line, ""}; }
@@ -148,7 +137,7 @@ void start_log(const LogOptions& options) {
     path = options.log_dir + "/" + name;
     write_file_atomically(path,
                           "Log line format: [IWEF]mmdd hh:mm:ss.uuuuuu threadid file:line] msg\n");
-    point_link(options.log_dir, options.program, name);
+    point_link(name, options.log_dir + "/" + options.program + ".INFO");
   }
   show_status("");
   try {

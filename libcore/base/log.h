@@ -13,7 +13,7 @@ struct LogOptions {
   std::string log_dir;             // "" = no file
   bool to_stderr = true;           // false: only errors go there
   int min_level = 0;               // 0 information, 1 warnings, 2 errors, 3 fatal errors and more
-  int verbosity = 0;               // log_detail() speaks up to this level
+  int verbosity = 0;               // log_detail() writes up to this level
   int descriptor = 2;              // what to take for stderr
   bool draws = true;               // false: no status line, even on a terminal (TERM=dumb)
 };
@@ -35,13 +35,13 @@ struct Where {
   }
 };
 void log_info(const std::string& message, Where where = Where::current());
-// The same for what a status line tells by itself: on a terminal it goes into the file alone.
+// The same for what a status line already shows: on a terminal it goes into the file alone.
 void log_progress(const std::string& message, Where where = Where::current());
 void log_warn(const std::string& message, Where where = Where::current());
 void log_error(const std::string& message, Where where = Where::current());
-// Says that the process is about to end; does not end it.
+// For a process that is about to end; does not end it.
 void log_fatal(const std::string& message, Where where = Where::current());
-// For those who look into it; ask log_verbosity() first where making the message costs something.
+// For debugging; ask log_verbosity() first where making the message costs something.
 void log_detail(int level, const std::string& message, Where where = Where::current());
 int log_verbosity();
 
@@ -49,7 +49,7 @@ int log_verbosity();
 // file.
 void log_last_words(const std::string& message, Where where = Where::current());
 
-// Whether there is a terminal to draw on, and its columns (80 where it does not tell).
+// Whether there is a terminal to draw on, and its columns (80 where they are not known).
 bool log_on_terminal();
 int log_columns();
 // Shows `line` (UTF-8, not wider than the terminal) below everything logged, in place of the one

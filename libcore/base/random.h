@@ -1,5 +1,5 @@
 // Random numbers that depend on nothing but their names: a counter-based generator (seed, stream,
-// index) gives the same value whoever asks, in whatever order, on whatever machine.
+// index) gives the same value in any order of calls and on any machine.
 #pragma once
 
 #include <cstdint>

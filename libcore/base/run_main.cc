@@ -15,11 +15,12 @@ namespace {
 
 std::atomic<int> asked_to_stop = 0;  // global, as a signal handler can reach nothing else
 std::atomic<int64_t> asked_at = 0;   // milliseconds
-std::atomic<bool> good_order = false;
+std::atomic<bool> clean_stop = false;
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);
 
-// timeout(1) and some supervisors send a signal to the process and to its group: that is one wish.
-constexpr int64_t same_wish = 200;  // milliseconds
+// timeout(1) and some supervisors send a signal to the process and to its group: that counts as one
+// request.
+constexpr int64_t repeat_window = 200;  // milliseconds
 
 int64_t milliseconds() {
   timespec now{};
@@ -30,7 +31,7 @@ int64_t milliseconds() {
 extern "C" void ask_to_stop(int signal) {
   const int before = asked_to_stop.load();
   const int64_t now = milliseconds();
-  if (before != 0 && now - asked_at.load() < same_wish) return;
+  if (before != 0 && now - asked_at.load() < repeat_window) return;
   asked_to_stop = signal;
   asked_at = now;
   if (before != 0) {
@@ -38,8 +39,8 @@ extern "C" void ask_to_stop(int signal) {
     ::raise(signal);
     return;
   }
-  constexpr char note[] = "\nstopping in good order; once more ends at once\n";
-  if (::write(2, note, sizeof note - 1) < 0) return;  // nobody listens
+  constexpr char note[] = "\nstopping cleanly; press Ctrl-C again to quit now\n";
+  if (::write(2, note, sizeof note - 1) < 0) return;  // stderr is closed
 }
 
 class Signals {
@@ -49,7 +50,7 @@ class Signals {
     action.sa_handler = ask_to_stop;
     action.sa_flags = SA_RESTART;
     asked_to_stop = 0;
-    good_order = false;
+    clean_stop = false;
     ::sigaction(SIGINT, &action, &interrupt_);
     ::sigaction(SIGTERM, &action, &terminate_);
     struct sigaction ignore {};
@@ -100,10 +101,10 @@ int run_main(const std::string& name, const std::function<int()>& body) {
   const int code = run_body(name, body);
   const int signal = stop_signal();
   show_status("");
-  return signal != 0 && !good_order ? 128 + signal : code;
+  return signal != 0 && !clean_stop ? 128 + signal : code;
 }
 
-void stopped_in_good_order() { good_order = true; }
+void stopped_cleanly() { clean_stop = true; }
 
 int stop_signal() { return asked_to_stop.load(std::memory_order_relaxed); }
 

@@ -14,7 +14,7 @@ std::string nearest(std::string_view word, std::span<const std::string> known);
 // " (did you mean 'x'?)", or "" where nothing is near.
 std::string did_you_mean(std::string_view word, std::span<const std::string> known);
 
-// "a; b; c" with "; " between.
+// "a; b; c" where `between` is "; ".
 std::string joined(std::span<const std::string> words, std::string_view between);
 
 // "a, b and c"

@@ -49,7 +49,7 @@ void Terminal::put_line(std::string_view line) {
   put(out);
 }
 
-// Nobody is left to tell where stderr itself fails.
+// A failure of stderr itself cannot be reported.
 void Terminal::put(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t n = ::write(descriptor_, bytes.data(), bytes.size());

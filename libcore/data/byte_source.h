@@ -1,4 +1,4 @@
-// The bytes of a file, whether it is plain, gzip or xz: the first bytes tell, not the name.
+// The bytes of a file, whether it is plain, gzip or xz: the first bytes decide, not the name.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ class ByteSource {
 // Throws Error(io) where there is no such file to read.
 std::unique_ptr<ByteSource> open_bytes(const std::string& path);
 
-// Reads a file line by line and says where it is. A line may have at most `longest` bytes.
+// Reads a file line by line and knows its place. A line may have at most `longest` bytes.
 class LineReader {
  public:
   static constexpr size_t longest = size_t{64} << 20;

@@ -89,7 +89,8 @@ class CommandSource : public ByteSource {
   }
 
   std::string shell_, file_;
-  std::shared_ptr<const std::atomic<bool>> stop_;  // shared with whoever may end the reading
+  std::shared_ptr<const std::atomic<bool>>
+      stop_;  // shared with the caller, which may end the reading
   Descriptor output_;
   pid_t pid_ = 0;
 };

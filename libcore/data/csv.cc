@@ -12,6 +12,45 @@
 namespace paddle {
 namespace {
 
+// A field: its columns by number from 0 ("4"), by range ("1-13") or, with a header, by name.
+struct CsvField {
+  std::string name;
+  DType dtype = DType::f32;
+  std::vector<std::string> columns;
+  int64_t hash = 0;
+  int64_t bound = -1;
+
+  void declare(Arguments& a) {
+    a.required("name", name, "of the field");
+    a.optional("dtype", dtype, "float32 or int64");
+    a.optional("columns", columns, "by number from 0 (4), by range (1-13), with a header by name");
+    a.optional("hash", hash, "> 0: any text, hashed with its column into [0, hash); needs int64");
+    a.optional("bound", bound, "numbers lie in [0, bound); -1 = anything");
+    if (bound == 0) bound = -1;
+  }
+};
+
+struct CsvKeys {
+  std::vector<CsvField> fields;
+  char separator = ',';
+  bool header = false;
+  std::optional<double> missing;
+
+  void declare(Arguments& a) {
+    std::string between = ",";
+    a.optional("csv_fields", fields,
+               "without it x, all columns but the last, and y, the last, float32");
+    a.optional("separator", between, "one character: \\t is a tab, a blank any run of blanks");
+    a.optional("header", header, "the first line names the columns");
+    a.optional("missing", missing, "stands for an empty column; without it that is an error");
+    if (between == "\\t") between = "\t";
+    if (between.size() == 1)
+      separator = between[0];
+    else
+      a.problem("separator", text("'separator' must be one character, found '", between, "'"));
+  }
+};
+
 using Cells = std::vector<std::string_view>;
 
 std::string_view trimmed(std::string_view s) {
@@ -78,21 +117,21 @@ std::vector<size_t> columns_of(const std::string& word, const std::vector<std::s
 
 class CsvFormat : public LineFormat {
  public:
-  explicit CsvFormat(const ReaderSpec& spec) : spec_(spec) {}
+  CsvFormat(const ReaderSpec& spec, const CsvKeys& keys) : spec_(spec), keys_(keys) {}
 
   const std::vector<FieldSpec>& fields() const override { return specs_; }
 
-  // Looks at the first line, which tells the columns. All files have those of the first.
+  // Looks at the first line, which has the columns. All files have those of the first.
   void begin_file(const std::string& path) override {
     LineReader lines(path);
     std::string_view line;
     do {
       require_records(lines.next(line), path);
     } while (trimmed(line).empty());
-    split(line, spec_.separator, cells_, lines);
-    header_left_ = spec_.header;
+    split(line, keys_.separator, cells_, lines);
+    header_left_ = keys_.header;
     std::vector<std::string> header;
-    if (spec_.header) header.assign(cells_.begin(), cells_.end());
+    if (keys_.header) header.assign(cells_.begin(), cells_.end());
     if (width_ == 0) return start(std::move(header), lines);
     if (header != header_ || cells_.size() != width_)
       lines.fail("the same columns as in the first file", "others", "read unlike files one by one");
@@ -101,7 +140,7 @@ class CsvFormat : public LineFormat {
     return !trimmed(line).empty() && !std::exchange(header_left_, false);
   }
   void parse(std::string_view line, const LineReader& at, Columns& to) override {
-    split(line, spec_.separator, cells_, at);
+    split(line, keys_.separator, cells_, at);
     if (cells_.size() != width_)
       at.fail(text(width_, " columns, as in the first line"), text(cells_.size()),
               "complete the row or check the separator");
@@ -113,7 +152,7 @@ class CsvFormat : public LineFormat {
   void start(std::vector<std::string> header, const LineReader& at) {
     header_ = std::move(header);
     width_ = cells_.size();
-    fields_ = spec_.csv_fields.empty() ? default_fields(at) : spec_.csv_fields;
+    fields_ = keys_.fields.empty() ? default_fields(at) : keys_.fields;
     for (const CsvField& field : fields_) {
       std::vector<size_t> columns;
       for (const std::string& word : field.columns)
@@ -140,15 +179,15 @@ class CsvFormat : public LineFormat {
       const uint64_t h = hash_text(cell) ^ mix64(column);
       return to.add(f, static_cast<int64_t>(mix64(h) % static_cast<uint64_t>(field.hash)));
     }
-    if (cell.empty() && !spec_.missing)
+    if (cell.empty() && !keys_.missing)
       at.fail("a number" + where(), "nothing", "complete the row or set missing");
     if (field.dtype == DType::f32) {
-      float value = static_cast<float>(spec_.missing.value_or(0));
+      float value = static_cast<float>(keys_.missing.value_or(0));
       if (!cell.empty() && !parse_float(cell, value))
         at.fail("a finite number" + where(), quoted(cell), "correct or remove the row");
       return to.add(f, value);
     }
-    int64_t value = static_cast<int64_t>(spec_.missing.value_or(0));
+    int64_t value = static_cast<int64_t>(keys_.missing.value_or(0));
     if (!cell.empty() && !parse_int(cell, value))
       at.fail("a whole number" + where(), quoted(cell),
               "correct the row, or read the column as float32 or hashed");
@@ -159,6 +198,7 @@ class CsvFormat : public LineFormat {
   }
 
   const ReaderSpec spec_;
+  const CsvKeys keys_;
   std::vector<CsvField> fields_;
   std::vector<FieldSpec> specs_;
   std::vector<std::vector<size_t>> columns_;  // of each field
@@ -168,10 +208,10 @@ class CsvFormat : public LineFormat {
   Cells cells_;
 };
 
-void check_columns(const ReaderSpec& spec) {
+void check_columns(const ReaderSpec& spec, const CsvKeys& keys) {
   const auto config = Error::Kind::config;
   require(!spec.files.empty(), config, "csv: no files are named");
-  for (const CsvField& field : spec.csv_fields) {
+  for (const CsvField& field : keys.fields) {
     require(field.dtype == DType::f32 || field.dtype == DType::i64, config, "csv: field ",
             field.name, " is ", name_of(field.dtype), ", expected float32 or int64");
     require(field.hash == 0 || (field.hash > 0 && field.dtype == DType::i64), config, "csv: field ",
@@ -180,12 +220,22 @@ void check_columns(const ReaderSpec& spec) {
   }
 }
 
+std::unique_ptr<Reader> open_csv(const ReaderSpec& spec, const CsvKeys& keys) {
+  check_columns(spec, keys);
+  const std::vector<std::string> files = resolve_files(spec.files, "", spec);
+  return read_lines(std::make_unique<CsvFormat>(spec, keys), "csv", files, spec);
+}
+
+OpenReader declare_csv(Arguments& a) {
+  CsvKeys keys;
+  keys.declare(a);
+  return [keys](const ReaderSpec& spec) { return open_csv(spec, keys); };
+}
+
 }  // namespace
 
-std::unique_ptr<Reader> open_csv(const ReaderSpec& spec) {
-  check_columns(spec);
-  const std::vector<std::string> files = resolve_files(spec.files, "", spec);
-  return read_lines(std::make_unique<CsvFormat>(spec), "csv", files, spec);
+DataFormat csv_format() {
+  return {"csv", "columns of numbers or text, one record per line", declare_csv};
 }
 
 }  // namespace paddle

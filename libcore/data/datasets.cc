@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include "base/suggest.h"
+
 namespace paddle {
 namespace {
 
@@ -17,12 +19,6 @@ std::vector<std::string> roots(const ReaderSpec& spec) {
 bool is_file(const std::string& path) {
   std::error_code none;  // a place that cannot be looked into has no file for us
   return std::filesystem::is_regular_file(path, none);
-}
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string out;
-  for (const std::string& w : words) out += (out.empty() ? "" : ", ") + w;
-  return out;
 }
 
 }  // namespace
@@ -55,7 +51,7 @@ std::vector<std::string> resolve_files(const std::vector<std::string>& files,
     } else {
       const auto places = roots(spec);
       throw Error(Error::Kind::io, "there is no data file ", file,
-                  places.empty() ? "" : ", nor is it in " + joined(places),
+                  places.empty() ? "" : ", nor is it in " + joined(places, ", "),
                   "; check the path or give --data_dir");
     }
   }
@@ -65,7 +61,7 @@ std::vector<std::string> resolve_files(const std::vector<std::string>& files,
 std::string not_found(const std::string& set, const std::string& file, const ReaderSpec& spec) {
   const auto places = roots(spec);
   return text(set, ": no file ", file,
-              places.empty() ? " (nowhere to look: no data_dir)" : " in " + joined(places));
+              places.empty() ? " (nowhere to look: no data_dir)" : " in " + joined(places, ", "));
 }
 
 }  // namespace paddle

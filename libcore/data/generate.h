@@ -21,7 +21,7 @@ struct Digits {
 };
 Digits generate_digits(uint64_t seed, size_t first, size_t count);
 
-// Sentences over 2000 words with a Zipf distribution, in which a word says much about the next one.
+// Sentences over 2000 words with a Zipf distribution, in which a word makes some next words likely.
 std::vector<std::string> generate_sentences(uint64_t seed, size_t count);
 
 // Rows like those of a9a: 14 of 123 binary features, one of each of 14 groups, and a label drawn

@@ -122,9 +122,7 @@ Images read_images(const std::string& path, const std::string& label_path, uint6
   return out;
 }
 
-}  // namespace
-
-std::unique_ptr<Reader> open_mnist(const ReaderSpec& spec) {
+std::unique_ptr<Reader> open_mnist(const ReaderSpec& spec, const Shape& image_shape) {
   std::vector<std::string> files = resolve_files(spec.files, "mnist", spec);
   const std::string part = spec.test ? "t10k" : "train";
   if (files.empty()) {
@@ -143,7 +141,7 @@ std::unique_ptr<Reader> open_mnist(const ReaderSpec& spec) {
     images = read_images(files[0], files[1], spec.memory_limit);
     require_records(static_cast<int64_t>(images.labels.size()), files[0]);
   }
-  const Shape shape = spec.image_shape.rank() == 0 ? Shape{images.width} : spec.image_shape;
+  const Shape shape = image_shape.rank() == 0 ? Shape{images.width} : image_shape;
   require(shape.numel() == images.width, Error::Kind::config, "image_shape ", shape,
           " does not hold the ", images.width, " pixels of an image");
   std::vector<FieldSpec> fields{{"img", DType::f32, shape}, {"label", DType::i64, {1}, 0, digits}};
@@ -154,6 +152,19 @@ std::unique_ptr<Reader> open_mnist(const ReaderSpec& spec) {
                                             ": ", n, " records generated from seed ", spec.seed)
                                      : text("mnist: ", n, " records from ", files[0]);
   return read_records(std::move(records), spec, std::move(source));
+}
+
+OpenReader declare_mnist(Arguments& a) {
+  Shape image_shape{};
+  a.optional("image_shape", image_shape, "shape of one image, as [1, 28, 28]; without it one row");
+  return [image_shape](const ReaderSpec& spec) { return open_mnist(spec, image_shape); };
+}
+
+}  // namespace
+
+DataFormat mnist_format() {
+  return {"mnist", "idx files of images and labels: the images first, the labels second",
+          declare_mnist};
 }
 
 }  // namespace paddle

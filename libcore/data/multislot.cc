@@ -108,18 +108,49 @@ void check_slots(const std::vector<FieldSpec>& slots) {
 
 }  // namespace
 
-std::unique_ptr<LineFormat> multislot_format(std::vector<FieldSpec> slots) {
+std::unique_ptr<LineFormat> multislot_lines(std::vector<FieldSpec> slots) {
   check_slots(slots);
   return std::make_unique<MultislotFormat>(std::move(slots));
 }
 
-std::unique_ptr<Reader> open_multislot(const ReaderSpec& spec) {
-  check_slots(spec.slots);
+namespace {
+
+struct SlotKeys {
+  FieldSpec field;
+
+  void declare(Arguments& a) {
+    std::optional<DType> dtype;
+    Shape shape{};
+    a.required("name", field.name, "of the slot");
+    a.optional("dtype", dtype, "float32, or int64 (as without it with a lod_level)");
+    a.optional("shape", shape, "of one sample; without it 1");
+    a.optional("lod_level", field.lod_level, "1 = any number of values");
+    a.optional("bound", field.bound, "ids lie in [0, bound); -1 = anything");
+    field.dtype = dtype.value_or(field.lod_level > 0 ? DType::i64 : DType::f32);
+    field.shape = shape.rank() == 0 ? Shape{1} : shape;
+  }
+};
+
+std::unique_ptr<Reader> open_multislot(const ReaderSpec& spec, std::vector<FieldSpec> slots) {
+  check_slots(slots);
   require(!spec.files.empty(), Error::Kind::config, "multislot: no files are named");
   const std::vector<std::string> files = resolve_files(spec.files, "", spec);
-  std::vector<FieldSpec> fields = spec.slots;
-  rename_fields(fields, spec);
-  return read_lines(multislot_format(std::move(fields)), "multislot", files, spec);
+  rename_fields(slots, spec);
+  return read_lines(multislot_lines(std::move(slots)), "multislot", files, spec);
+}
+
+OpenReader declare_multislot(Arguments& a) {
+  std::vector<SlotKeys> keys;
+  a.optional("slots", keys, "in the order of the line");
+  std::vector<FieldSpec> slots;
+  for (const SlotKeys& k : keys) slots.push_back(k.field);
+  return [slots](const ReaderSpec& spec) { return open_multislot(spec, slots); };
+}
+
+}  // namespace
+
+DataFormat multislot_format() {
+  return {"multislot", "for each slot in order a count and that many values", declare_multislot};
 }
 
 }  // namespace paddle

@@ -49,22 +49,33 @@ class NgramRecords : public Records {
   MemoryBudget budget_;
 };
 
-std::vector<FieldSpec> fields_of(const ReaderSpec& spec, int64_t dictionary_size) {
+struct NgramKeys {
+  int32_t ngram = 5;
+  int64_t dict_size = 0, min_word_freq = -1;
+
+  void declare(Arguments& a) {
+    a.optional("ngram", ngram, "words of a record, 1 to 64; the last is to be guessed");
+    a.optional("dict_size", dict_size,
+               "most words of the dictionary, <unk> included; 0 = any number");
+    a.optional("min_word_freq", min_word_freq,
+               "words of the dictionary are more frequent; -1 = 50, or 0 with a dict_size");
+  }
+};
+
+std::vector<FieldSpec> fields_of(const ReaderSpec& spec, int ngram, int64_t dictionary_size) {
   std::vector<FieldSpec> fields;
-  for (int i = 0; i < spec.ngram; ++i)
+  for (int i = 0; i < ngram; ++i)
     fields.push_back({text("word_", i), DType::i64, {1}, 0, dictionary_size});
   rename_fields(fields, spec);
   return fields;
 }
 
-}  // namespace
-
-std::unique_ptr<Reader> open_ngram(const ReaderSpec& spec) {
-  require(spec.ngram >= 1 && spec.ngram <= 64, Error::Kind::config,
-          "ngram: the number of words must be 1 to 64, found ", spec.ngram);
-  require(spec.dict_size >= 0 && spec.dict_size <= std::numeric_limits<int32_t>::max(),
+std::unique_ptr<Reader> open_ngram(const ReaderSpec& spec, const NgramKeys& keys) {
+  require(keys.ngram >= 1 && keys.ngram <= 64, Error::Kind::config,
+          "ngram: the number of words must be 1 to 64, found ", keys.ngram);
+  require(keys.dict_size >= 0 && keys.dict_size <= std::numeric_limits<int32_t>::max(),
           Error::Kind::config, "ngram: dict_size must be 0 (any) to 2^31 - 1, found ",
-          spec.dict_size);
+          keys.dict_size);
   const TextSource from = find_text(spec);
 
   WordCounts counts;
@@ -72,20 +83,33 @@ std::unique_ptr<Reader> open_ngram(const ReaderSpec& spec) {
   each_dictionary_line(from, [&](std::string_view line, const std::string& file) {
     counts.add_line(line, budget, file);
   });
-  const WordMap dictionary = dictionary_of(counts, spec);
+  const WordMap dictionary = dictionary_of(counts, keys.min_word_freq, keys.dict_size);
 
   auto records = std::make_unique<NgramRecords>(
-      fields_of(spec, static_cast<int64_t>(dictionary.size())), spec.memory_limit);
+      fields_of(spec, keys.ngram, static_cast<int64_t>(dictionary.size())), spec.memory_limit);
   each_record_line(from, spec.test, counts.lines(),
                    [&](std::string_view line, const std::string& file) {
                      records->add_line(line, dictionary, file);
                    });
   require(records->size() > 0, Error::Kind::data,
           from.record_files.empty() ? "generated text" : from.record_files.front(),
-          ": expected at least one line of ", spec.ngram - 2,
+          ": expected at least one line of ", keys.ngram - 2,
           " words, found none; ask for a smaller ngram");
   std::string source = describe_text(from, spec, records->size());
   return read_records(std::move(records), spec, std::move(source));
+}
+
+OpenReader declare_ngram(Arguments& a) {
+  NgramKeys keys;
+  keys.declare(a);
+  return [keys](const ReaderSpec& spec) { return open_ngram(spec, keys); };
+}
+
+}  // namespace
+
+DataFormat ngram_format() {
+  return {"ngram", "every run of n words within the lines of a text, as n fields of one id each",
+          declare_ngram, true};  // the dictionary comes from `files`
 }
 
 }  // namespace paddle

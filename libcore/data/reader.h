@@ -4,10 +4,10 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/value.h"
 #include "tensor/tensor.h"
 
 namespace paddle {
@@ -19,7 +19,7 @@ struct FieldSpec {
   DType dtype = DType::f32;
   Shape shape{1};  // of one sample, without the batch; with lod_level 1, of one of its elements
   int lod_level = 0;
-  int64_t bound = -1;  // ids and classes lie in [0, bound); -1 says nothing
+  int64_t bound = -1;  // ids and classes lie in [0, bound); -1 = not known
 };
 
 struct Batch {
@@ -40,14 +40,14 @@ class Reader {
   virtual ~Reader() = default;
 
   virtual const std::vector<FieldSpec>& fields() const = 0;
-  // Fills `batch`, false at the end of the pass. The memory of `batch` is used again where nobody
+  // Fills `batch`, false at the end of the pass. The memory of `batch` is used again where nothing
   // else holds it, so that a loop over fixed shapes allocates nothing. Throws Error(data or io).
   virtual bool next(Batch& batch) = 0;
   virtual Position position() const = 0;
   // The following next() gives what it would have given, had the reader come here by itself. Throws
   // Error(config) where this data has no such position.
   virtual void seek(Position position) = 0;
-  // Records of one pass (of this shard); -1 where nobody knows yet.
+  // Records of one pass (of this shard); -1 where it is not known yet.
   virtual int64_t records() const = 0;
   // One sentence for the log: which records, from where.
   virtual std::string source() const = 0;
@@ -55,25 +55,8 @@ class Reader {
   void start_pass(uint64_t pass) { seek({pass, 0}); }
 };
 
-// How int64 or float32 labels come out of the numbers of a LibSVM file.
-enum class SvmLabels {
-  signs,    // -1 or 0 -> 0, +1 -> 1, int64
-  classes,  // 0 … classes - 1, int64
-  numbers,  // as they stand, float32
-};
-
-// A field of a CSV file: its columns by number from 0 ("4"), by range ("1-13") or, with a header,
-// by name.
-struct CsvField {
-  std::string name;
-  DType dtype = DType::f32;  // float32 or int64
-  std::vector<std::string> columns;
-  int64_t hash = 0;    // > 0: any text, hashed with its column number into [0, hash); needs int64
-  int64_t bound = -1;  // as in FieldSpec, and checked
-};
-
 struct ReaderSpec {
-  std::string format;  // "uci_housing", "mnist", "ngram", "libsvm", "csv", "multislot"
+  std::string format;  // one of data_formats()
   // None: the known set of that format, searched for and else generated.
   std::vector<std::string> files;
   bool test = false;  // the test part of a known set
@@ -90,33 +73,17 @@ struct ReaderSpec {
   std::string home;                           // of the user: its .cache/paddle/dataset
   std::vector<std::string> field_names;       // none: the format's own
   uint64_t memory_limit = uint64_t{4} << 30;  // bytes of records held; more is an Error(data)
-  // libsvm, csv, multislot: 0 holds all records in memory; else this many at a time, shuffled among
-  // themselves, for files of any size. A multiple of batch_size.
+  // Formats of one record per line: 0 holds all records in memory; else this many at a time,
+  // shuffled among themselves, for files of any size. A multiple of batch_size.
   int64_t window = 0;
 
-  Shape image_shape{};  // mnist: the shape of one image; rank 0 means {rows * columns}
-
-  int ngram = 5;                        // ngram: words per record, the last is the one to guess
-  std::vector<std::string> test_files;  // ngram: read with test, while `files` give the dictionary
-  int64_t dict_size = 0;                // ngram: most entries, <unk> included; 0 means any number
-  int64_t min_word_freq = -1;  // ngram: words must be more frequent; -1: 50, or 0 with a dict_size
-
-  int64_t dimension = 0;   // libsvm: ids must be below; 0 means any
-  int64_t index_base = 1;  // libsvm: the index in the file that becomes id 0
-  SvmLabels labels = SvmLabels::signs;
-  int64_t classes = 0;  // libsvm: for SvmLabels::classes
-
-  // csv: none means "x" (all columns but the last) and "y" (the last), float32.
-  std::vector<CsvField> csv_fields;
-  char separator = ',';  // csv: ' ' means any run of blanks
-  bool header = false;
-  std::optional<double> missing;  // csv: the value of an empty column; none makes it an error
-
-  std::vector<FieldSpec> slots;  // multislot: in the order of the line
+  std::vector<std::string> test_files;  // what `files` are for the test part
+  // The keys of the format, as in the "data" object of a job file.
+  Dict keys;
 };
 
 // Throws Error(config) for what is wrong with a spec whatever the files hold: an unknown format, a
-// batch size of 0. open_reader() checks it too.
+// batch size of 0, a key that the format does not have. open_reader() checks it too.
 void check_spec(const ReaderSpec& spec);
 
 // Throws Error(config) for a spec that makes no sense, Error(io) for a file that cannot be read,

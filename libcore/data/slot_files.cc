@@ -19,7 +19,7 @@ std::optional<FileList::Item> FileList::next() {
 SlotStream::SlotStream(const SlotSpec& spec, FileList& files)
     : spec_(spec),
       files_(files),
-      format_(multislot_format(spec.slots)),
+      format_(multislot_lines(spec.slots)),
       columns_(spec.slots, spec.memory_limit),
       rows_(static_cast<size_t>(spec.batch_size)) {
   std::iota(rows_.begin(), rows_.end(), 0u);
@@ -54,7 +54,7 @@ bool SlotStream::next(Batch& batch) {
 
 SlotMemory::SlotMemory(const SlotSpec& spec)
     : spec_(spec), columns_(spec.slots, spec.memory_limit) {
-  multislot_format(spec.slots);  // complains about slots that make no sense before files are read
+  multislot_lines(spec.slots);  // complains about slots that make no sense before files are read
 }
 
 // Every file has its own columns until all are there: the order owes nothing to the threads.
@@ -63,7 +63,7 @@ void SlotMemory::load(const std::vector<std::string>& files, int threads) {
   std::vector<std::unique_ptr<Columns>> parts(files.size());
   std::vector<std::exception_ptr> errors(files.size());
   const auto work = [&] {
-    const std::unique_ptr<LineFormat> format = multislot_format(spec_.slots);
+    const std::unique_ptr<LineFormat> format = multislot_lines(spec_.slots);
     while (const auto item = list.next()) {
       try {
         parts[item->index] = std::make_unique<Columns>(spec_.slots, spec_.memory_limit);

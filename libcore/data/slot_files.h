@@ -14,7 +14,7 @@ struct SlotSpec {
   std::string command = "cat";   // open_command() says what it gets
   HdfsConfig hdfs;
   int64_t batch_size = 32;
-  // Set by whoever wants waiting readers to end; shared with them.
+  // Set to make waiting readers end; shared with them.
   std::shared_ptr<std::atomic<bool>> stop = std::make_shared<std::atomic<bool>>(false);
   uint64_t memory_limit = uint64_t{64} << 30;  // SlotMemory only
 };
@@ -68,7 +68,7 @@ class SlotMemory {
   int64_t size() const { return static_cast<int64_t>(order_.size()); }
   void clear();
 
-  // A pass over the records: users on any thread take batches until next() says false.
+  // A pass over the records: users on any thread take batches until next() returns false.
   void rewind();
   bool next(Batch& batch);
 

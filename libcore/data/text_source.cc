@@ -65,11 +65,9 @@ void each_record_line(const TextSource& from, bool test, int64_t lines, const On
   });
 }
 
-WordMap dictionary_of(const WordCounts& counts, const ReaderSpec& spec) {
-  const int64_t min_freq = spec.min_word_freq >= 0 ? spec.min_word_freq
-                           : spec.dict_size > 0    ? 0
-                                                   : 50;
-  return counts.dictionary(min_freq, spec.dict_size);
+WordMap dictionary_of(const WordCounts& counts, int64_t min_word_freq, int64_t dict_size) {
+  const int64_t least = min_word_freq >= 0 ? min_word_freq : dict_size > 0 ? 0 : 50;
+  return counts.dictionary(least, dict_size);
 }
 
 std::string describe_text(const TextSource& from, const ReaderSpec& spec, int64_t records) {

@@ -32,8 +32,8 @@ void each_dictionary_line(const TextSource& from, const OnLine& call);
 // The lines of the training or the test part. `lines` is how many the text has where it is split.
 void each_record_line(const TextSource& from, bool test, int64_t lines, const OnLine& call);
 
-// By the rules of dictionary.h, with the bounds of `spec`.
-WordMap dictionary_of(const WordCounts& counts, const ReaderSpec& spec);
+// By the rules of dictionary.h. A min_word_freq of -1 means 50, or 0 with a dict_size.
+WordMap dictionary_of(const WordCounts& counts, int64_t min_word_freq, int64_t dict_size = 0);
 
 // "404 records from …", for Reader::source().
 std::string describe_text(const TextSource& from, const ReaderSpec& spec, int64_t records);

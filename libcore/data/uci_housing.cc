@@ -55,8 +55,6 @@ void normalise(std::vector<Row>& rows) {
   }
 }
 
-}  // namespace
-
 std::unique_ptr<Reader> open_uci_housing(const ReaderSpec& spec) {
   std::vector<std::string> files = resolve_files(spec.files, "uci_housing", spec);
   if (files.empty())
@@ -80,6 +78,14 @@ std::unique_ptr<Reader> open_uci_housing(const ReaderSpec& spec) {
                                             " records generated from seed ", spec.seed)
                                      : text("uci_housing: ", source_of_files(n, files));
   return read_records(std::move(columns), spec, std::move(source));
+}
+
+OpenReader declare_uci_housing(Arguments&) { return open_uci_housing; }
+
+}  // namespace
+
+DataFormat uci_housing_format() {
+  return {"uci_housing", "13 normalised features of a house and its price", declare_uci_housing};
 }
 
 }  // namespace paddle

@@ -1,5 +1,5 @@
-// Reading binary files that nobody vouches for: every read is checked against what is left, and
-// every complaint names the file and the offset.
+// Reading binary files that may be damaged or hostile: every read is checked against what is left,
+// and every complaint names the file and the offset.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class BinaryReader {
   uint64_t offset() const { return offset_; }
   uint64_t left() const { return size_ - offset_; }
 
-  // Exactly `n` bytes, or Error(data) that says of what they would have been a part.
+  // Exactly `n` bytes, or Error(data) that names what they are a part of.
   void read(void* to, uint64_t n, std::string_view what);
   std::string bytes(uint64_t n, std::string_view what);
   template <class T>

@@ -1,14 +1,12 @@
 #include "io/checkpoint.h"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
 
 #include "io/binary_reader.h"
-#include "io/tensor_file.h"
+#include "io/sealed.h"
 
 namespace paddle {
 namespace {
@@ -17,16 +15,11 @@ constexpr auto state_name = "train_state";
 constexpr auto done_name = "done";
 constexpr uint64_t max_state_bytes = 64u << 20;
 
-uint32_t checksum(uint32_t so_far, std::string_view bytes) {
-  return static_cast<uint32_t>(
-      crc32_z(so_far, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
-}
-
 FileRecord record_of(const std::string& name, const FileParts& parts) {
   FileRecord r{name, 0, 0};
   for (const std::string_view v : parts.views()) {
     r.bytes += v.size();
-    r.crc32 = checksum(r.crc32, v);
+    r.crc32 = checksum(v.data(), v.size(), r.crc32);
   }
   return r;
 }
@@ -43,7 +36,7 @@ std::string damage(const std::string& directory, const FileRecord& record) {
     while (in.left() > 0) {
       buffer.resize(std::min<uint64_t>(in.left(), 1 << 20));
       in.read(buffer.data(), buffer.size(), "contents");
-      sum = checksum(sum, buffer);
+      sum = checksum(buffer.data(), buffer.size(), sum);
     }
     if (sum != record.crc32)
       return text("'", in.name(), "' was changed since it was saved (its checksum is wrong)");
@@ -105,20 +98,13 @@ void save_checkpoint(const std::string& directory, const VarList& vars, const Va
     require(v->name != state_name && v->name != done_name, Error::Kind::config, "the variable '",
             v->name, "' has the name of a file that every checkpoint holds; rename it");
   AtomicDirectory out(directory);
-  save_vars(out, vars, values);
   std::vector<FileRecord> files;
-  for (const Var* v : vars) {
-    const ValueRef value = values(v->name);
-    FileParts parts;
-    if (value.rows != nullptr)
-      add_selected_rows(parts, *value.rows);
-    else
-      add_tensor(parts, *value.tensor);
-    files.push_back(record_of(v->name, parts));
-  }
+  save_vars(out, vars, values, "", [&](const std::string& name, const FileParts& parts) {
+    files.push_back(record_of(name, parts));
+  });
   for (const auto& [name, content] : others) {
     out.write(name, content);
-    files.push_back({name, content.size(), checksum(0, content)});
+    files.push_back({name, content.size(), checksum(content.data(), content.size())});
   }
   out.write(state_name, write_train_state(state, files));
   out.commit(done);

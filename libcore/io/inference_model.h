@@ -21,7 +21,7 @@ struct InferenceModel {
 // The program that computes `targets` from `feeds`: a scale op by 1 behind each target (so that a
 // target may also be a feed or a parameter), everything else pruned, is_test set, feed ops in front
 // (the last one first) and fetch ops behind, as Fluid has them. Throws Error(config) for names that
-// are not there, feeds that no target needs and inputs that nobody gives.
+// are not there, feeds that no target needs and inputs that are not given.
 InferenceModel make_inference_model(const Program& main, const Names& feeds, const Names& targets);
 
 // Saves it; `__model__` comes last, so that a directory with one is complete. Returns the names of

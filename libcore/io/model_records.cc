@@ -19,7 +19,7 @@ const VarType::TensorDesc* tensor_of(const VarType& type) {
   }
 }
 
-// Whether a Var can say what the record says; if not, the record is carried along as it stands.
+// Whether a Var can hold what the record holds; if not, the record is carried along as it stands.
 bool expressible(const VarType::TensorDesc& t) {
   return t.data_type() >= 0 && t.data_type() <= 255 &&
          size_of(static_cast<DType>(t.data_type())) > 0 && t.dims_size() <= Shape::max_rank;
@@ -128,7 +128,7 @@ VarDesc record_of(const Var& v) {
   VarDesc out = carried<VarDesc>(v.foreign);
   if (out.has_type() && out.type().type() != static_cast<int32_t>(v.kind)) out.clear_type();
   out.set_name(v.name);
-  // A tensor's record without a tensor's part stays so while nothing was said about it.
+  // A tensor's record without a tensor's part stays so as long as it is not changed.
   const bool bare = out.has_type() && tensor_of(out.type()) == nullptr && v.dtype == DType::f32 &&
                     v.shape.rank() == 0 && v.lod_level == 0;
   if (!bare) set_type(*out.mutable_type(), v);

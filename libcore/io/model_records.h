@@ -1,5 +1,5 @@
 // One variable, one op: between our structs and the records of a saved model. Only io/*.cc include
-// this, so that protobuf stays inside the room.
+// this, so that protobuf stays inside the module.
 #pragma once
 
 #include <framework.pb.h>

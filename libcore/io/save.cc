@@ -9,8 +9,6 @@
 namespace paddle {
 namespace {
 
-using Put = std::function<void(const std::string& name, const FileParts& parts)>;
-
 // Byte-wise by name, as the combined file wants it; a name that several blocks have, once.
 VarList sorted(VarList vars) {
   const auto by_name = [](const Var* a, const Var* b) { return a->name < b->name; };
@@ -40,7 +38,7 @@ void report(const std::vector<std::string>& problems, Error::Kind kind, const st
 }
 
 void write_vars(const std::string& where, const VarList& given, const ValueSource& values,
-                const std::string& filename, const Put& put) {
+                const std::string& filename, const OnFile& put) {
   const VarList vars = sorted(given);
   std::vector<std::string> problems;
   if (!filename.empty()) check_file_name(filename);
@@ -90,6 +88,23 @@ std::string mismatch(const LoadedValue& value, const Var& v) {
 
 }  // namespace
 
+ValueSource values_of(const Scope& scope) {
+  return [&scope](const std::string& name) -> ValueRef {
+    const Variable* v = scope.find(name);
+    if (v == nullptr) return {};
+    if (v->rows) return {nullptr, v->rows.get()};
+    return {v->tensor.empty() ? nullptr : &v->tensor, nullptr};
+  };
+}
+
+ValueSink into(Scope& scope) {
+  return [&scope](const std::string& name, LoadedValue value) {
+    Variable& v = scope.var(name);
+    v.rows = value.rows ? std::make_unique<SelectedRows>(std::move(*value.rows)) : nullptr;
+    v.tensor = std::move(value.tensor);
+  };
+}
+
 VarList params_of(const Program& program) {
   return list_vars(program, [](const Var& v) { return v.param.has_value(); });
 }
@@ -125,10 +140,12 @@ void save_vars(const std::string& directory, const VarList& vars, const ValueSou
 }
 
 void save_vars(AtomicDirectory& directory, const VarList& vars, const ValueSource& values,
-               const std::string& filename) {
-  write_vars(
-      directory.path(), vars, values, filename,
-      [&](const std::string& name, const FileParts& p) { directory.write(name, p.views()); });
+               const std::string& filename, const OnFile& on_file) {
+  write_vars(directory.path(), vars, values, filename,
+             [&](const std::string& name, const FileParts& p) {
+               directory.write(name, p.views());
+               if (on_file) on_file(name, p);
+             });
 }
 
 void load_vars(const std::string& directory, const VarList& given, const ValueSink& sink,

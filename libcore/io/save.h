@@ -10,6 +10,8 @@
 
 #include "base/file.h"
 #include "graph/program.h"
+#include "io/file_parts.h"
+#include "tensor/scope.h"
 #include "tensor/tensor.h"
 
 namespace paddle {
@@ -28,24 +30,9 @@ using ValueSource = std::function<ValueRef(const std::string& name)>;
 using ValueSink = std::function<void(const std::string& name, LoadedValue value)>;
 using VarList = std::vector<const Var*>;
 
-// Both for anything that is like exec's Scope, which this room must not know.
-template <class Scope>
-ValueSource values_of(const Scope& scope) {
-  return [&scope](const std::string& name) -> ValueRef {
-    const auto* v = scope.find(name);
-    if (v == nullptr) return {};
-    if (v->rows) return {nullptr, v->rows.get()};
-    return {v->tensor.empty() ? nullptr : &v->tensor, nullptr};
-  };
-}
-template <class Scope>
-ValueSink into(Scope& scope) {
-  return [&scope](const std::string& name, LoadedValue value) {
-    auto& v = scope.var(name);
-    v.rows = value.rows ? std::make_unique<SelectedRows>(std::move(*value.rows)) : nullptr;
-    v.tensor = std::move(value.tensor);
-  };
-}
+// From and into the variables of a scope, which outlives the result.
+ValueSource values_of(const Scope& scope);
+ValueSink into(Scope& scope);
 
 // The variables of all blocks that are parameters, or that outlive a run (feed and fetch lists,
 // readers and raw ones never do).
@@ -60,9 +47,11 @@ void check_file_name(const std::string& name);
 // anything is written.
 void save_vars(const std::string& directory, const VarList& vars, const ValueSource& values,
                const std::string& filename = "");
+// Called for each file as it is written, with its name and its pieces.
+using OnFile = std::function<void(const std::string& name, const FileParts& parts)>;
 // The same into a directory that appears when the caller commits it.
 void save_vars(AtomicDirectory& directory, const VarList& vars, const ValueSource& values,
-               const std::string& filename = "");
+               const std::string& filename = "", const OnFile& on_file = {});
 
 // Hands every variable to `sink`, or none: files that are missing, cut short, of another shape,
 // element type or kind are reported together in one Error(data).

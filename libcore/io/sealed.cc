@@ -18,8 +18,8 @@ static_assert(sizeof(SealHead) == 16);
 
 }  // namespace
 
-uint32_t checksum(const void* data, size_t bytes) {
-  return static_cast<uint32_t>(crc32_z(0, static_cast<const Bytef*>(data), bytes));
+uint32_t checksum(const void* data, size_t bytes, uint32_t so_far) {
+  return static_cast<uint32_t>(crc32_z(so_far, static_cast<const Bytef*>(data), bytes));
 }
 
 std::string seal(std::string_view magic, const flatbuffers::FlatBufferBuilder& content) {

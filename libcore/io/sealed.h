@@ -12,7 +12,7 @@
 namespace paddle {
 
 // CRC-32 as zlib has it.
-uint32_t checksum(const void* data, size_t bytes);
+uint32_t checksum(const void* data, size_t bytes, uint32_t so_far = 0);
 
 // `magic` has 8 characters.
 std::string seal(std::string_view magic, const flatbuffers::FlatBufferBuilder& content);

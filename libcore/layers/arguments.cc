@@ -1,82 +1,12 @@
 #include "layers/arguments.h"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
-#include "base/error.h"
 #include "base/suggest.h"
 
 namespace paddle {
 namespace {
 
-using Problems = Arguments::Problems;
-
-void expected(const char* what, const Value& v, const std::string& name, Problems& wrong) {
-  wrong.push_back(text("'", name, "' must be ", what, ", found ", value_text(v)));
-}
-
-// A list of one stands for its element: job files write both.
-const Value& single(const Value& v) {
-  const List* list = v.as<List>();
-  return list && list->size() == 1 ? list->front() : v;
-}
-
-template <class T>
-std::optional<T> integer(const Value& v) {
-  const Value& one = single(v);
-  if (const int64_t* i = one.as<int64_t>())
-    if (*i >= std::numeric_limits<T>::min() && *i <= std::numeric_limits<T>::max())
-      return static_cast<T>(*i);
-  return std::nullopt;
-}
-
-std::optional<float> number(const Value& v) {
-  const Value& one = single(v);
-  if (const int64_t* i = one.as<int64_t>()) return static_cast<float>(*i);
-  if (const double* d = one.as<double>())
-    if (std::isfinite(*d)) return static_cast<float>(*d);
-  return std::nullopt;
-}
-
-// A list by element, or one element alone.
-template <class T, class One>
-std::optional<std::vector<T>> list_of(const Value& v, const One& one) {
-  std::vector<T> out;
-  if (const List* list = v.as<List>()) {
-    for (const Value& item : *list) {
-      const std::optional<T> read = one(item);
-      if (!read) return std::nullopt;
-      out.push_back(*read);
-    }
-    return out;
-  }
-  if (const std::optional<T> alone = one(v)) return std::vector<T>{*alone};
-  return std::nullopt;
-}
-
-template <class T>
-void read_list(const Value& v, const std::string& name, const char* what, std::vector<T>& place,
-               Problems& wrong) {
-  const auto list = [&] {
-    if constexpr (std::is_same_v<T, float>)
-      return list_of<T>(v, number);
-    else
-      return list_of<T>(v, integer<T>);
-  }();
-  if (list)
-    place = *list;
-  else
-    expected(what, v, name, wrong);
-}
-
-// Reads a nested dict through its own declarations; problems are told as "param_attr: 'nam' …".
-void nested(const Arguments& inner, const std::string& name, const Names& also, Problems& wrong) {
-  for (const std::string& p : inner.problems(also)) wrong.push_back(text("'", name, "': ", p));
-}
-
-Regularizer decay(float l1, float l2, const std::string& name, Problems& wrong) {
-  if (l1 != 0 && l2 != 0) wrong.push_back(text("'", name, "': give l1 or l2, not both"));
+Regularizer decay(float l1, float l2, const Value& v, const std::string& name, Mistakes& wrong) {
+  if (l1 != 0 && l2 != 0) wrong.push_back({v.at, text("'", name, "': give l1 or l2, not both")});
   return l1 != 0 ? l1_decay(l1) : l2 != 0 ? l2_decay(l2) : Regularizer{};
 }
 
@@ -173,142 +103,21 @@ std::vector<Parameter> clip_parameters() {
   return a.parameters();
 }
 
-std::string value_text(const Value& value) {
-  return std::visit(
-      [](const auto& v) -> std::string {
-        using T = std::decay_t<decltype(v)>;
-        if constexpr (std::is_same_v<T, std::monostate>) return "null";
-        if constexpr (std::is_same_v<T, bool>) return v ? "true" : "false";
-        if constexpr (std::is_same_v<T, int64_t> || std::is_same_v<T, double>) return text(v);
-        if constexpr (std::is_same_v<T, std::string>) return text('"', v, '"');
-        std::string out;
-        if constexpr (std::is_same_v<T, List>) {
-          for (const Value& item : v) out += text(out.empty() ? "" : ", ", value_text(item));
-          return text("[", out, "]");
-        }
-        if constexpr (std::is_same_v<T, Dict>) {
-          for (const auto& [key, item] : v)
-            out += text(out.empty() ? "\"" : ", \"", key, "\": ", value_text(item));
-          return text("{", out, "}");
-        }
-        return out;
-      },
-      value.held);
+void read_value(const Value& v, const std::string& name, Ref& place, Mistakes& wrong) {
+  Mistakes inner;
+  read_value(v, name, place.name, inner);
+  if (!inner.empty()) add_expected("the name of a variable", v, name, wrong);
 }
 
-std::string Arguments::shown(float v) { return text(v); }
-std::string Arguments::shown(const std::array<int32_t, 2>& v) {
-  return v[0] == v[1] ? text(v[0]) : text("[", v[0], ", ", v[1], "]");
-}
-std::string Arguments::shown(const Ints& v) { return v.empty() ? "none" : attr_text(v); }
-
-Arguments::Problems Arguments::problems(const Names& also) const {
-  Problems all;
-  Names known = also;
-  for (const Parameter& p : parameters_) known.push_back(p.name);
-  if (dict_ != nullptr)
-    for (const auto& [name, value] : *dict_)
-      if (std::find(known.begin(), known.end(), name) == known.end())
-        all.push_back(text("there is no parameter '", name, "'", did_you_mean(name, known)));
-  all.insert(all.end(), wrong_.begin(), wrong_.end());
-  return all;
+void read_value(const Value& v, const std::string& name, Refs& place, Mistakes& wrong) {
+  Mistakes inner;
+  read_value(v, name, place.names, inner);
+  if (!inner.empty() || place.names.empty())
+    add_expected("one or more names of variables", v, name, wrong);
 }
 
-void Arguments::read(const Value& v, const std::string& name, bool& place, Problems& wrong) {
-  if (const bool* b = single(v).as<bool>())
-    place = *b;
-  else
-    expected("true or false", v, name, wrong);
-}
-
-void Arguments::read(const Value& v, const std::string& name, int32_t& place, Problems& wrong) {
-  if (const auto i = integer<int32_t>(v))
-    place = *i;
-  else
-    expected("an integer", v, name, wrong);
-}
-
-void Arguments::read(const Value& v, const std::string& name, int64_t& place, Problems& wrong) {
-  if (const auto i = integer<int64_t>(v))
-    place = *i;
-  else
-    expected("an integer", v, name, wrong);
-}
-
-void Arguments::read(const Value& v, const std::string& name, float& place, Problems& wrong) {
-  if (const auto f = number(v))
-    place = *f;
-  else
-    expected("a number", v, name, wrong);
-}
-
-void Arguments::read(const Value& v, const std::string& name, std::string& place, Problems& wrong) {
-  const Value& one = single(v);
-  if (const std::string* s = one.as<std::string>())
-    place = *s;
-  else if (!one.as<std::monostate>())
-    expected("text", v, name, wrong);
-}
-
-void Arguments::read(const Value& v, const std::string& name, Ref& place, Problems& wrong) {
-  if (const std::string* s = single(v).as<std::string>())
-    place.name = *s;
-  else
-    expected("the name of a variable", v, name, wrong);
-}
-
-void Arguments::read(const Value& v, const std::string& name, Refs& place, Problems& wrong) {
-  const auto names = list_of<std::string>(v, [](const Value& item) {
-    const std::string* s = item.as<std::string>();
-    return s ? std::optional(*s) : std::nullopt;
-  });
-  if (names && !names->empty())
-    place.names = *names;
-  else
-    expected("one or more names of variables", v, name, wrong);
-}
-
-void Arguments::read(const Value& v, const std::string& name, DType& place, Problems& wrong) {
-  const std::string* s = single(v).as<std::string>();
-  if (s == nullptr) return expected("the name of an element type", v, name, wrong);
-  try {
-    place = dtype_of(*s);
-  } catch (const Error& e) {
-    wrong.push_back(text("'", name, "': ", e.what()));
-  }
-}
-
-void Arguments::read(const Value& v, const std::string& name, Shape& place, Problems& wrong) {
-  const auto dims = list_of<int64_t>(v, integer<int64_t>);
-  if (dims && dims->size() <= static_cast<size_t>(Shape::max_rank))
-    place = Shape(std::span<const int64_t>(*dims));
-  else
-    expected("a list of at most 8 lengths", v, name, wrong);
-}
-
-void Arguments::read(const Value& v, const std::string& name, Ints& place, Problems& wrong) {
-  read_list(v, name, "a list of integers", place, wrong);
-}
-
-void Arguments::read(const Value& v, const std::string& name, Longs& place, Problems& wrong) {
-  read_list(v, name, "a list of integers", place, wrong);
-}
-
-void Arguments::read(const Value& v, const std::string& name, Floats& place, Problems& wrong) {
-  read_list(v, name, "a list of numbers", place, wrong);
-}
-
-void Arguments::read(const Value& v, const std::string& name, std::array<int32_t, 2>& place,
-                     Problems& wrong) {
-  const auto list = list_of<int32_t>(v, integer<int32_t>);
-  if (list && (list->size() == 1 || list->size() == 2))
-    place = {list->front(), list->back()};
-  else
-    expected("one integer or two (height, width)", v, name, wrong);
-}
-
-void Arguments::read(const Value& v, const std::string& name, ParamAttr& place, Problems& wrong) {
-  if (v.as<std::monostate>()) return;
+void read_value(const Value& v, const std::string& name, ParamAttr& place, Mistakes& wrong) {
+  if (v.is_null()) return;  // one of a list that has no attributes of its own
   if (const std::string* s = v.as<std::string>()) {
     place.name = *s;
     return;
@@ -319,50 +128,52 @@ void Arguments::read(const Value& v, const std::string& name, ParamAttr& place, 
   }
   const Dict* dict = v.as<Dict>();
   if (dict == nullptr)
-    return expected("a name, false, or an object that describes a parameter", v, name, wrong);
-  Arguments a(dict);
+    return add_expected("a name, false, or an object that describes a parameter", v, name, wrong);
+  Arguments a(dict, v.at);
   ParamAttrArguments read;
   read.declare(a, place);
-  nested(a, name, {}, wrong);
-  place.regularizer = decay(read.l1, read.l2, name, wrong);
+  add_nested(a.mistakes(), name, wrong);
+  place.regularizer = decay(read.l1, read.l2, v, name, wrong);
 }
 
-void Arguments::read(const Value& v, const std::string& name, ParamAttrs& place, Problems& wrong) {
+void read_value(const Value& v, const std::string& name, ParamAttrs& place, Mistakes& wrong) {
   const List alone{v};
   const List* list = v.as<List>();
-  for (const Value& one : list ? *list : alone) read(one, name, place.all.emplace_back(), wrong);
+  for (const Value& one : list ? *list : alone)
+    read_value(one, name, place.all.emplace_back(), wrong);
 }
 
-void Arguments::read(const Value& v, const std::string& name, Initializer& place, Problems& wrong) {
-  if (const auto f = number(v)) {
-    place = init::Constant{*f};
+void read_value(const Value& v, const std::string& name, Initializer& place, Mistakes& wrong) {
+  if (v.as<int64_t>() || v.as<double>()) {
+    init::Constant constant;
+    read_value(v, name, constant.value, wrong);
+    place = constant;
     return;
   }
   const Dict* dict = v.as<Dict>();
   const Value* type = dict ? find(*dict, "type") : nullptr;
   const std::string* kind = type ? type->as<std::string>() : nullptr;
-  if (kind == nullptr) return expected("a number or an object with a 'type'", v, name, wrong);
+  if (kind == nullptr) return add_expected("a number or an object with a 'type'", v, name, wrong);
   Names known;
   for (const NamedInit& n : initializers()) {
     known.push_back(n.name);
     if (*kind != n.name) continue;
     place = n.start;
-    Arguments a(dict);
+    Arguments a(dict, v.at);
     std::visit([&](auto& i) { declare_init(a, i); }, place);
-    return nested(a, name, {"type"}, wrong);
+    return add_nested(a.mistakes(Names{"type"}), name, wrong);
   }
-  wrong.push_back(text("'", name, "': there is no initializer '", *kind, "'",
-                       did_you_mean(*kind, known), ": it is one of ", listed(known)));
+  wrong.push_back({type->at, text("'", name, "': there is no initializer '", *kind, "'",
+                                  did_you_mean(*kind, known), ": it is one of ", listed(known))});
 }
 
-void Arguments::read(const Value& v, const std::string& name, GradientClip& place,
-                     Problems& wrong) {
+void read_value(const Value& v, const std::string& name, GradientClip& place, Mistakes& wrong) {
   const Dict* dict = v.as<Dict>();
-  if (dict == nullptr) return expected("an object with a 'type'", v, name, wrong);
-  Arguments a(dict);
+  if (dict == nullptr) return add_expected("an object with a 'type'", v, name, wrong);
+  Arguments a(dict, v.at);
   ClipArguments c;
   c.declare(a);
-  nested(a, name, {}, wrong);
+  add_nested(a.mistakes(), name, wrong);
   if (c.type == "value")
     place = clip_by_value(c.max, c.min.value_or(-c.max));
   else if (c.type == "norm")
@@ -370,8 +181,33 @@ void Arguments::read(const Value& v, const std::string& name, GradientClip& plac
   else if (c.type == "global_norm")
     place = clip_by_global_norm(c.max, c.group);
   else if (!c.type.empty())
-    wrong.push_back(
-        text("'", name, "': 'type' must be value, norm or global_norm, found '", c.type, "'"));
+    wrong.push_back({v.at, text("'", name, "': 'type' must be value, norm or global_norm, found '",
+                                c.type, "'")});
+}
+
+void describe_type(const Ref&, Parameter& p) {
+  p.type = "variable";
+  p.fallback = "none";
+}
+void describe_type(const Refs&, Parameter& p) {
+  p.type = "variables";
+  p.fallback = "none";
+}
+void describe_type(const ParamAttr&, Parameter& p) {
+  p.type = "parameter";
+  p.fallback = "none";
+}
+void describe_type(const ParamAttrs&, Parameter& p) {
+  p.type = "parameter";
+  p.fallback = "none";
+}
+void describe_type(const Initializer&, Parameter& p) {
+  p.type = "initializer";
+  p.fallback = "none";
+}
+void describe_type(const GradientClip&, Parameter& p) {
+  p.type = "clip";
+  p.fallback = "none";
 }
 
 }  // namespace paddle

@@ -1,6 +1,6 @@
 // Where layers put what they make: the main program, the startup program (which gives parameters
 // their first values), and the maker of names. Layers take and return names of variables of the
-// main program; builder.var(name) tells what is known of one.
+// main program; builder.var(name) gives what is known of one.
 #pragma once
 
 #include <string>

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/value.h"
 #include "graph/backward.h"
 #include "layers/builder.h"
-#include "layers/value.h"
 #include "optim/description.h"
 
 namespace paddle {

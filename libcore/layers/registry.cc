@@ -22,37 +22,39 @@ std::string no_such(const char* what, std::span<const Row> rows, const std::stri
   return text("there is no ", what, " '", type, "'", did_you_mean(type, known));
 }
 
-std::string type_of(const Dict& args, Names& problems) {
-  const Value* v = find(args, "type");
-  const std::string* type = v ? v->as<std::string>() : nullptr;
-  if (type == nullptr) problems.push_back("'type' is missing");
-  return type ? *type : "";
+// The row of an object's type, or null with what is wrong.
+template <class Row>
+const Row* row_of(const char* what, std::span<const Row> rows, const Dict& args, SourcePlace at,
+                  Mistakes& wrong) {
+  const std::string type = text_of(args, "type");
+  const Row* row = find_row(rows, type);
+  const Value* given = find(args, "type");
+  if (type.empty())
+    wrong.push_back({given ? given->at : at, "'type' is missing"});
+  else if (row == nullptr)
+    wrong.push_back({given->at, no_such(what, rows, type)});
+  return row;
 }
 
-std::string layer_name(const Dict& args) {
-  const Value* v = find(args, "name");
-  const std::string* name = v ? v->as<std::string>() : nullptr;
-  return name ? *name : "";
-}
-
-// The row of a layer and what its arguments ask for; problems are added, the result is then null.
-Make read_layer(const Dict& args, const Resolve& resolve, Names& problems) {
-  const std::string type = type_of(args, problems);
-  if (type.empty()) return nullptr;
-  const LayerRow* row = find_row(layer_rows(), type);
-  if (row == nullptr) {
-    problems.push_back(no_such("layer", layer_rows(), type));
-    return nullptr;
-  }
-  Arguments a(&args);
+// What the arguments of a layer ask for; mistakes are added, the result is then null.
+Make read_layer(const Dict& args, SourcePlace at, const Resolve& resolve, Mistakes& wrong) {
+  const LayerRow* row = row_of("layer", layer_rows(), args, at, wrong);
+  if (row == nullptr) return nullptr;
+  Arguments a(&args, at);
   Make make = row->declare(a, resolve);
-  const Names found = a.problems({"type", "name"});
-  problems.insert(problems.end(), found.begin(), found.end());
+  const Mistakes found = a.mistakes(Names{"type", "name"});
+  wrong.insert(wrong.end(), found.begin(), found.end());
   return found.empty() ? make : nullptr;
 }
 
-[[noreturn]] void fail(const std::string& where, const Names& problems) {
-  throw Error(Error::Kind::config, where, joined(problems, "; "));
+// "fc: " in front of what is wrong with the arguments of a known type.
+Mistakes labelled(const std::string& label, Mistakes wrong) {
+  for (Mistake& m : wrong) m.what = text(label, ": ", m.what);
+  return wrong;
+}
+
+void fail_if_any(const std::string& where, const Mistakes& wrong) {
+  if (!wrong.empty()) throw Error(Error::Kind::config, where, ": ", mistakes_text(wrong));
 }
 
 Resolve resolver(const Builder& b, const Aliases& aliases) {
@@ -69,11 +71,9 @@ Resolve resolver(const Builder& b, const Aliases& aliases) {
 
 // "layer 2 (fc 'hidden')"
 std::string label(size_t i, const Dict& args) {
-  const Value* type = find(args, "type");
-  const std::string name = layer_name(args);
-  const std::string* kind = type ? type->as<std::string>() : nullptr;
-  return text("layer ", i + 1, " (", kind ? *kind : "?", name.empty() ? "" : text(" '", name, "'"),
-              ")");
+  const std::string type = text_of(args, "type"), name = text_of(args, "name");
+  return text("layer ", i + 1, " (", type.empty() ? "?" : type,
+              name.empty() ? "" : text(" '", name, "'"), ")");
 }
 
 template <class Row, class... Extra>
@@ -110,25 +110,33 @@ std::vector<Parameter> parameters_of(const ScheduleRow& row) {
   return declared(row, LearningRate());
 }
 
+Mistakes check_layer(const Value& layer) {
+  const Dict& args = *layer.as<Dict>();
+  const std::string type = text_of(args, "type");
+  Mistakes wrong;
+  read_layer(args, layer.at, Resolve{}, wrong);
+  return find_row(layer_rows(), type) ? labelled(type, std::move(wrong)) : wrong;
+}
+
 Names build_layer(const Builder& b, const Dict& args, const Aliases& aliases) {
-  Names problems;
+  Mistakes wrong;
   const Resolve resolve = resolver(b, aliases);
-  const Make make = read_layer(args, resolve, problems);
-  if (!problems.empty()) fail(type_of(args, problems) + ": ", problems);
+  const Make make = read_layer(args, {}, resolve, wrong);
+  fail_if_any(text_of(args, "type"), wrong);
   return make(b);
 }
 
 void build_layers(const Builder& b, const std::vector<Dict>& layers, Aliases& aliases) {
-  Names problems;
+  Mistakes wrong;
   for (size_t i = 0; i < layers.size(); ++i) {
-    Names found;
-    read_layer(layers[i], Resolve{}, found);
-    for (const std::string& p : found) problems.push_back(label(i, layers[i]) + ": " + p);
+    Mistakes found;
+    read_layer(layers[i], {}, Resolve{}, found);
+    for (const Mistake& m : labelled(label(i, layers[i]), std::move(found))) wrong.push_back(m);
   }
-  if (!problems.empty()) fail("", problems);
+  if (!wrong.empty()) throw Error(Error::Kind::config, mistakes_text(wrong));
   for (size_t i = 0; i < layers.size(); ++i) {
     try {
-      const std::string name = layer_name(layers[i]);
+      const std::string name = text_of(layers[i], "name");
       require(name.empty() || (!aliases.contains(name) && !b.block().find(name)),
               Error::Kind::config, "the name '", name,
               "' is taken: each layer and input needs its own");
@@ -141,54 +149,91 @@ void build_layers(const Builder& b, const std::vector<Dict>& layers, Aliases& al
   }
 }
 
-Optimizer make_optimizer(const Builder& b, const Dict& args) {
-  Names problems;
-  const std::string type = type_of(args, problems);
-  const OptimizerRow* row = find_row(optimizer_rows(), type);
-  if (row == nullptr && problems.empty())
-    problems.push_back(no_such("optimizer", optimizer_rows(), type));
-  if (!problems.empty()) fail("optimizer: ", problems);
+namespace {
 
-  Arguments a(&args);
+// What the object of an optimizer asks for.
+struct OptimizerArguments {
+  const OptimizerRow* row = nullptr;
+  std::optional<Optimizer> optimizer;
   std::optional<GradientClip> clip;
-  a.optional("gradient_clip", clip, "for all parameters that have none of their own");
-  Optimizer optimizer(*row->rule);
-  declare_optimizer(a, optimizer);
-  problems = a.problems({"type", "schedule"});
-  if (!problems.empty()) fail("optimizer " + type + ": ", problems);
-  const Value* schedule = find(args, "schedule");
-  if (schedule != nullptr && !schedule->as<std::monostate>()) {
-    const Dict* dict = schedule->as<Dict>();
-    if (dict == nullptr) fail("optimizer: ", {"'schedule' must be an object with a 'type'"});
-    optimizer.learning_rate = build_schedule(b, *dict, optimizer.learning_rate);
+  std::optional<Value> schedule;
+
+  void declare_common(Arguments& a) {
+    a.optional("gradient_clip", clip, "for all parameters that have none of their own");
+    a.optional("schedule", schedule, "of the learning rate: an object with a type");
   }
-  if (clip)
+};
+
+OptimizerArguments read_optimizer(const Dict& args, SourcePlace at, Mistakes& wrong) {
+  OptimizerArguments o;
+  o.row = row_of("optimizer", optimizer_rows(), args, at, wrong);
+  if (o.row == nullptr) return o;
+  Arguments a(&args, at);
+  o.declare_common(a);
+  declare_optimizer(a, o.optimizer.emplace(*o.row->rule));
+  for (const Mistake& m : labelled(text("optimizer ", o.row->type), a.mistakes(Names{"type"})))
+    wrong.push_back(m);
+  return o;
+}
+
+std::function<std::string(const Builder&)> read_schedule(const Dict& args, SourcePlace at,
+                                                         const LearningRate& rate,
+                                                         Mistakes& wrong) {
+  const ScheduleRow* row = row_of("schedule", schedule_rows(), args, at, wrong);
+  if (row == nullptr) return nullptr;
+  Mistakes found;
+  if (!rate.var.empty() && row->type != "linear_lr_warmup")
+    found.push_back(
+        {at, text("'learning_rate' must be a number, found the variable '", rate.var, "'")});
+  Arguments a(&args, at);
+  auto make = row->declare(a, rate);
+  for (const Mistake& m : a.mistakes(Names{"type", "learning_rate"})) found.push_back(m);
+  for (const Mistake& m : labelled(text("schedule ", row->type), std::move(found)))
+    wrong.push_back(m);
+  return make;
+}
+
+}  // namespace
+
+std::vector<Parameter> common_optimizer_parameters() {
+  Arguments a(nullptr);
+  OptimizerArguments().declare_common(a);
+  return a.parameters();
+}
+
+Mistakes check_optimizer(const Value& optimizer) {
+  Mistakes wrong;
+  const OptimizerArguments o = read_optimizer(*optimizer.as<Dict>(), optimizer.at, wrong);
+  if (o.schedule && o.schedule->as<Dict>())
+    read_schedule(*o.schedule->as<Dict>(), o.schedule->at, o.optimizer->learning_rate, wrong);
+  return wrong;
+}
+
+Optimizer make_optimizer(const Builder& b, const Dict& args) {
+  Mistakes wrong;
+  OptimizerArguments o = read_optimizer(args, {}, wrong);
+  if (!wrong.empty())
+    throw Error(Error::Kind::config, o.row ? "" : "optimizer: ", mistakes_text(wrong));
+  Optimizer& optimizer = *o.optimizer;
+  if (o.schedule)
+    optimizer.learning_rate = build_schedule(b, *o.schedule->as<Dict>(), optimizer.learning_rate);
+  if (o.clip)
     for (Var* v : b.main().parameters())
-      if (v->param->clip.kind == GradientClip::Kind::none) v->param->clip = *clip;
+      if (v->param->clip.kind == GradientClip::Kind::none) v->param->clip = *o.clip;
   return optimizer;
 }
 
 std::string build_schedule(const Builder& b, const Dict& args, LearningRate rate) {
-  Names problems;
-  const std::string type = type_of(args, problems);
-  const ScheduleRow* row = find_row(schedule_rows(), type);
-  if (row == nullptr && problems.empty())
-    problems.push_back(no_such("schedule", schedule_rows(), type));
-  if (!problems.empty()) fail("schedule: ", problems);
+  Mistakes wrong;
   if (const Value* v = find(args, "learning_rate")) {
     if (const std::string* name = v->as<std::string>())
       rate = b.var(*name).name;
     else
-      Arguments::read(*v, "learning_rate", rate.value, problems);
+      read_value(*v, "learning_rate", rate.value, wrong);
   }
-  if (!rate.var.empty() && type != "linear_lr_warmup")
-    problems.push_back(
-        text("'learning_rate' must be a number, found the variable '", rate.var, "'"));
-  Arguments a(&args);
-  const auto make = row->declare(a, rate);
-  const Names found = a.problems({"type", "learning_rate"});
-  problems.insert(problems.end(), found.begin(), found.end());
-  if (!problems.empty()) fail("schedule " + type + ": ", problems);
+  const auto make = read_schedule(args, {}, rate, wrong);
+  if (!wrong.empty())
+    throw Error(Error::Kind::config, make ? "" : "schedule: ", mistakes_text(wrong));
   return make(b);
 }
 

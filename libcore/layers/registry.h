@@ -42,19 +42,24 @@ std::span<const ScheduleRow> schedule_rows();
 std::vector<Parameter> parameters_of(const LayerRow& row);
 std::vector<Parameter> parameters_of(const OptimizerRow& row);
 std::vector<Parameter> parameters_of(const ScheduleRow& row);
+std::vector<Parameter> common_optimizer_parameters();  // besides each row's own
 
 // What a layer's name in a job file stands for: its (first) result; "name.1" the second.
 using Aliases = std::map<std::string, std::string>;
 
-// Builds one layer; `args` holds its type. Throws Error(config) with all problems of the arguments
+// What is wrong with the type and the keys of a layer of a job file, an object.
+Mistakes check_layer(const Value& layer);
+// Builds one layer; `args` holds its type. Throws Error(config) with all mistakes of the arguments
 // at once.
 Names build_layer(const Builder& b, const Dict& args, const Aliases& aliases = {});
 // Builds layers in order; later ones may refer to earlier ones by "name". First the arguments of
-// all layers are checked, and every problem is told in one Error(config).
+// all layers are checked, and every mistake is reported in one Error(config).
 void build_layers(const Builder& b, const std::vector<Dict>& layers, Aliases& aliases);
 // {"type": "adam", "learning_rate": 0.01, "l2": 1e-4, "schedule": {…}, "gradient_clip": {…}}:
 // appends the schedule and sets the clip of all parameters that have none of their own.
 Optimizer make_optimizer(const Builder& b, const Dict& args);
+// What is wrong with the keys of such an object, its schedule and its clip.
+Mistakes check_optimizer(const Value& optimizer);
 // {"type": "exponential_decay", "decay_steps": 100, …}: appends the ops that compute the rate and
 // returns its variable. "learning_rate" in `args` counts instead of `rate`; it may be the name of a
 // variable.

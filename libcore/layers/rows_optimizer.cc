@@ -23,7 +23,7 @@ const optim::Description& description_of(std::string_view type) {
 
 // The regulariser of the keys l1 and l2. Where the rule has numbers of these names, which mean
 // something else, the keys are l1_decay and l2_decay.
-void declare_decay(Arguments& a, Optimizer& o) {
+void declare_regularization(Arguments& a, Optimizer& o) {
   const bool taken = has_key(*o.rule, "l1");
   const char *name1 = taken ? "l1_decay" : "l1", *name2 = taken ? "l2_decay" : "l2";
   float l1 = 0, l2 = 0;
@@ -36,9 +36,9 @@ void declare_decay(Arguments& a, Optimizer& o) {
 void read_keys(Optimizer& o, const Dict& keys) {
   Arguments a(&keys);
   declare_optimizer(a, o);
-  const Names problems = a.problems({});
-  require(problems.empty(), Error::Kind::config, "optimizer ", o.rule->type, ": ",
-          joined(problems, "; "));
+  const Mistakes wrong = a.mistakes();
+  require(wrong.empty(), Error::Kind::config, "optimizer ", o.rule->type, ": ",
+          mistakes_text(wrong));
 }
 
 }  // namespace
@@ -63,17 +63,16 @@ void declare_optimizer(Arguments& a, Optimizer& o) {
   a.optional("learning_rate", o.learning_rate.value,
              "positive, unless a schedule gives the rate alone");
   a.optional("name", o.name, "stands in front of the names of the optimizer's state");
-  declare_decay(a, o);
+  declare_regularization(a, o);
   for (const optim::Setting& s : o.rule->settings)
     std::visit(
         [&](auto value) {
-          a.optional(s.job_key().c_str(), value, s.meaning.c_str());
+          a.optional(s.job_key(), value, s.meaning);
           o.attrs.set(s.name, value);
         },
         s.job_default());
   for (const optim::FirstValue& v : o.rule->first_values)
-    a.optional(v.key.c_str(), o.first_values.try_emplace(v.key, v.fallback).first->second,
-               v.meaning.c_str());
+    a.optional(v.key, o.first_values.try_emplace(v.key, v.fallback).first->second, v.meaning);
 }
 
 std::span<const OptimizerRow> optimizer_rows() {

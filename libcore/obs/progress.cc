@@ -67,12 +67,12 @@ std::string progress_line(const ProgressNow& now, double samples_per_second, dou
     return line;
   };
   // The last column stays free: many terminals wrap when it is written.
-  const size_t room = columns > 1 ? static_cast<size_t>(columns - 1) : 0;
-  if (joined(5).size() > room && samples_per_second >= 0)
+  const size_t space = columns > 1 ? static_cast<size_t>(columns - 1) : 0;
+  if (joined(5).size() > space && samples_per_second >= 0)
     parts[4].second = rate_text(samples_per_second) + "/s";  // most lines then fit into 80 columns
   for (int least = 5; least >= 0; --least)
-    if (std::string line = joined(least); line.size() <= room) return line;
-  return joined(0).substr(0, room);
+    if (std::string line = joined(least); line.size() <= space) return line;
+  return joined(0).substr(0, space);
 }
 
 Progress::Progress() : Progress(steady_seconds) {}

@@ -1,5 +1,5 @@
-// The one line at the foot of a terminal that tells how far a training is. Where stderr is no
-// terminal it draws nothing: the log lines tell the same there.
+// The one line at the foot of a terminal that shows how far a training is. Where stderr is no
+// terminal it draws nothing: the log lines say the same there.
 #pragma once
 
 #include <cstdint>
@@ -52,7 +52,7 @@ class Progress {
   bool active_;
   int64_t asked_ = 0, stride_ = 1;  // the clock is looked at only every stride_ questions
   double start_, last_look_, last_draw_;
-  int64_t batches_known_ = 0;  // of the longest pass seen, where nobody tells
+  int64_t batches_known_ = 0;  // of the longest pass seen, where the number is not given
   int64_t first_batch_ = -1;   // the place at the first draw: a resumed run starts in the middle
   double first_time_ = 0;
   int64_t last_samples_ = 0;

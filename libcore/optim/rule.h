@@ -41,8 +41,8 @@ struct Call {
   // Where the parameter's values are now, if not in `param`: a dense update leaves them as they
   // are.
   const T* from = nullptr;
-  // With `from`: the new values are not read soon and go past the cache. Whoever shows them to
-  // another thread calls end_streams() (stream.h) in the thread that updated.
+  // With `from`: the new values are not read soon and go past the cache. The caller that shows them
+  // to another thread calls end_streams() (stream.h) in the thread that updated.
   bool streams = false;
 };
 

@@ -48,8 +48,8 @@ struct DecayedAdagrad {
   }
 };
 
-// beta1_pow and beta2_pow are beta1 and beta2 to the power of the step, counted from 1; whoever
-// owns them multiplies them on after the update. The correction is in the rate, so epsilon is not
+// beta1_pow and beta2_pow are beta1 and beta2 to the power of the step, counted from 1; their
+// owner multiplies them on after the update. The correction is in the rate, so epsilon is not
 // scaled by it.
 template <class T>
 struct Adam {

@@ -35,7 +35,7 @@ struct Cluster {
 Cluster cluster_of(const Options& options);
 
 // Settles `local` where it was not given: false where pservers or cluster_train are. To be called
-// once, after the job file was read; after it --print_config tells the truth. Throws Error(config)
+// once, after the job file was read; --print_config is right only after it. Throws Error(config)
 // where local and cluster_train contradict each other.
 void settle_local(Options& options);
 

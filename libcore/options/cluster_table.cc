@@ -1,6 +1,6 @@
 // Rows about the cluster. Which program acts on them:
 //   both      port, ports_num, ports_num_for_sparse (trainer: where to connect; pserver: where to
-//             listen), num_gradient_servers and job_name (trainer: said in Hello; pserver: where
+//             listen), num_gradient_servers and job_name (trainer: sent in Hello; pserver: where
 //             given, others are refused), peer_timeout, spin_microseconds, comment and nics
 //             (logged)
 //   trainer   pservers, trainer_id, local, cluster_train, sync, async, half_async, geo_steps (all
@@ -95,7 +95,7 @@ OptionTable mode_rows() {
        .help = "A step ends when the gradients of all trainers are applied; --sync=false is async",
        .group = modes,
        .aliases = {"sync_mode"}},
-      {"async", flag, "false", "Gradients are applied as they arrive and nobody waits", modes},
+      {"async", flag, "false", "Gradients are applied as they arrive; no trainer waits", modes},
       {"half_async", flag, "false",
        "Gradients are applied as they arrive; a trainer waits for its own", modes},
       {.name = "geo_steps",
@@ -154,8 +154,8 @@ OptionTable pserver_rows() {
        "End when all trainers of the job are done, instead of waiting for the next job", serving},
       {"log_period_server", integer, "500", "Log rates after every so many steps; 0 never", serving,
        between(0, most)},
-      {"lease_seconds", integer, "10", "A trainer that says nothing for so long is lost", trainers,
-       between(2, most)},
+      {"lease_seconds", integer, "10", "A trainer that sends nothing for this many seconds is lost",
+       trainers, between(2, most)},
       {"reconnect_seconds", integer, "2",
        "A trainer whose connection closed and that does not return within so long is lost",
        trainers, between(0, most)},

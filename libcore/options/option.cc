@@ -72,13 +72,13 @@ OptionCheck between(double low, double high) {
 OptionCheck one_of(std::vector<std::string> words) {
   return [words = std::move(words)](const std::string& value) -> std::string {
     if (std::find(words.begin(), words.end(), value) != words.end()) return "";
-    std::vector<std::string> said;  // "" is what nobody has to type
-    std::copy_if(words.begin(), words.end(), std::back_inserter(said),
+    std::vector<std::string> shown;  // without "", which is the default
+    std::copy_if(words.begin(), words.end(), std::back_inserter(shown),
                  [](const std::string& w) { return !w.empty(); });
     std::string list;
-    for (size_t i = 0; i < said.size(); ++i)
-      list += (i == 0 ? "" : i + 1 == said.size() ? " or " : ", ") + said[i];
-    return "must be " + list + did_you_mean(value, said);
+    for (size_t i = 0; i < shown.size(); ++i)
+      list += (i == 0 ? "" : i + 1 == shown.size() ? " or " : ", ") + shown[i];
+    return "must be " + list + did_you_mean(value, shown);
   };
 }
 

@@ -38,7 +38,7 @@ inline constexpr double most = 2147483647;  // the highest value of an option th
 OptionCheck above(double low);
 OptionCheck one_of(std::vector<std::string> words);
 
-// True, false and their short forms in any case; throws nothing: ok tells.
+// True, false and their short forms in any case; throws nothing: `ok` is the result.
 struct ParsedFlag {
   bool ok = false, value = false;
 };

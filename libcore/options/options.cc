@@ -103,7 +103,8 @@ std::vector<std::string> Options::read_environment(const Environment& environmen
 
 std::string Options::set(const Option& option, const std::string& value, const std::string& source,
                          Rank rank) {
-  // A value that another one overrides is checked all the same: it would bite on another day.
+  // A value that another one overrides is checked all the same: it would be used once the other is
+  // gone.
   if (const std::string problem = problem_with(option, value); !problem.empty())
     return option.name + " " + problem + " (" + source + ")";
   Value& now = values_[option.name];

@@ -20,7 +20,7 @@ bool answer_print_config(const Options& options, std::ostream& out);
 // Starts the log of `program` ("paddle_trainer") by these options, with the command line as its
 // first message. A log directory that was asked for must be usable; without the default one the log
 // goes to stderr alone, and says so.
-// `environment` tells whether the terminal can draw (TERM).
+// TERM in `environment` decides whether the terminal can draw.
 void begin_log(const Options& options, const std::string& program,
                std::span<const std::string> arguments, const Environment& environment = {});
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 
 #include "base/error.h"
 
@@ -43,24 +44,23 @@ std::string name_of(DType t);
 // The reverse; throws Error(config) with a suggestion for an unknown name.
 DType dtype_of(const std::string& name);
 
-// The element type of a C++ type; a type that tensors cannot hold does not compile.
+// The element type of a C++ type; any other type does not compile.
 template <class T>
-inline constexpr DType dtype_v = [] {
-  static_assert(sizeof(T) == 0, "tensors hold no elements of this type");
-  return DType{};
-}();
+struct DTypeOf;
 template <>
-inline constexpr DType dtype_v<float> = DType::f32;
+struct DTypeOf<float> : std::integral_constant<DType, DType::f32> {};
 template <>
-inline constexpr DType dtype_v<double> = DType::f64;
+struct DTypeOf<double> : std::integral_constant<DType, DType::f64> {};
 template <>
-inline constexpr DType dtype_v<int32_t> = DType::i32;
+struct DTypeOf<int32_t> : std::integral_constant<DType, DType::i32> {};
 template <>
-inline constexpr DType dtype_v<int64_t> = DType::i64;
+struct DTypeOf<int64_t> : std::integral_constant<DType, DType::i64> {};
 template <>
-inline constexpr DType dtype_v<bool> = DType::boolean;
+struct DTypeOf<bool> : std::integral_constant<DType, DType::boolean> {};
 template <>
-inline constexpr DType dtype_v<uint8_t> = DType::u8;
+struct DTypeOf<uint8_t> : std::integral_constant<DType, DType::u8> {};
+template <class T>
+inline constexpr DType dtype_v = DTypeOf<T>::value;
 
 // Throws Error(config): "expected float32, found bool".
 [[noreturn]] void refuse_dtype(DType t, const char* expected);
@@ -91,6 +91,12 @@ decltype(auto) with_dtype(DType t, const F& f) {
     case DType::u8: return f(uint8_t{});
     default: refuse_dtype(t, "a type that kernels compute with");
   }
+}
+
+// The element at `data`, as a number.
+inline double read_number(DType t, const void* data) {
+  return with_dtype(
+      t, [&](auto z) { return static_cast<double>(*static_cast<const decltype(z)*>(data)); });
 }
 
 }  // namespace paddle

@@ -63,13 +63,13 @@ void Tensor::resize(DType dtype, const Shape& shape) {
           Error::Kind::data, "the shape ", shape, " needs more bytes than 64 bits can count");
   const bool mine = owner_ && owner_.use_count() == 1;
   if (!mine || bytes > capacity_) {
-    const size_t room = (std::max<size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
-    std::shared_ptr<std::byte> memory = allocate(room);
+    const size_t size = (std::max<size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
+    std::shared_ptr<std::byte> memory = allocate(size);
     require(memory != nullptr, Error::Kind::config, "not enough memory for a ", name_of(dtype),
             " tensor of shape ", shape, " (", bytes, " bytes)");
     owner_ = std::move(memory);
     data_ = owner_.get();
-    capacity_ = room;
+    capacity_ = size;
   }
   dtype_ = dtype;
   shape_ = shape;

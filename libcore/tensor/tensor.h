@@ -76,6 +76,9 @@ class Tensor {
   size_t capacity_ = 0;
 };
 
+// The first element, as a number.
+inline double read_number(const Tensor& t) { return read_number(t.dtype(), t.raw()); }
+
 // A sparse set of rows of a table of `height` rows: value row i belongs to table row rows[i]. Rows
 // may repeat.
 struct SelectedRows {

@@ -9,8 +9,8 @@
 
 #include "convert.h"
 #include "exec/executor.h"
-#include "exec/scope.h"
 #include "graph/program.h"
+#include "tensor/scope.h"
 
 namespace paddle {
 

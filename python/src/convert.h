@@ -7,9 +7,9 @@
 
 #include <string>
 
+#include "base/value.h"
 #include "graph/attr.h"
 #include "graph/op.h"
-#include "layers/value.h"
 #include "tensor/tensor.h"
 
 namespace paddle {

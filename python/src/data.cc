@@ -121,15 +121,14 @@ void shuffle_list(const py::list& list, const py::function& bits) {
   }
 }
 
-// One pass over a known set, in the order of its file.
+// One pass over a known set, in the order of its file. `keys` are the format's own.
 class PyReader {
  public:
   PyReader(const std::string& format, const Places& places, bool test, uint64_t seed,
-           int64_t batch_size, int64_t ngram, int64_t min_word_freq) {
+           int64_t batch_size, const py::dict& keys) {
     ReaderSpec spec = spec_of(format, places, test, seed);
     spec.batch_size = batch_size;
-    spec.ngram = static_cast<int>(ngram);
-    spec.min_word_freq = min_word_freq;
+    spec.keys = dict_of(keys);
     const py::gil_scoped_release others;
     reader_ = open_reader(spec);
   }
@@ -166,10 +165,9 @@ WordCounts count_words(const TextSource& from, const ReaderSpec& spec) {
 }
 
 WordMap build_dictionary(const Places& places, uint64_t seed, int64_t min_word_freq) {
-  ReaderSpec spec = spec_of("ngram", places, false, seed);
-  spec.min_word_freq = min_word_freq;
+  const ReaderSpec spec = spec_of("ngram", places, false, seed);
   const py::gil_scoped_release others;
-  return dictionary_of(count_words(find_text(spec), spec), spec);
+  return dictionary_of(count_words(find_text(spec), spec), min_word_freq);
 }
 
 std::vector<std::string> text_lines(const Places& places, bool test, uint64_t seed) {
@@ -197,9 +195,9 @@ void bind_data(py::module_& m) {
       .def(py::init<std::string, std::string, std::string>(), py::arg("data_dir"),
            py::arg("data_home"), py::arg("home"));
   py::class_<PyReader>(m, "DataReader", "One pass over a known data set, as arrays of batches.")
-      .def(py::init<std::string, const Places&, bool, uint64_t, int64_t, int64_t, int64_t>(),
+      .def(py::init<std::string, const Places&, bool, uint64_t, int64_t, const py::dict&>(),
            py::arg("format"), py::arg("places"), py::arg("test") = false, py::arg("seed") = 1,
-           py::arg("batch_size") = 256, py::arg("ngram") = 5, py::arg("min_word_freq") = -1)
+           py::arg("batch_size") = 256, py::arg("keys") = py::dict())
       .def("__iter__", [](py::object self) { return self; })
       .def("__next__", &PyReader::next)
       .def("source", &PyReader::source)

@@ -63,9 +63,9 @@ void bind_layers(py::module_& m) {
       "initialize",
       [](const ProgramPtr& program, const std::string& name, const py::dict& how) {
         Initializer read;
-        Arguments::Problems wrong;
-        Arguments::read(Value(dict_of(how)), "initializer", read, wrong);
-        require(wrong.empty(), Error::Kind::config, wrong.empty() ? "" : wrong.front());
+        Mistakes wrong;
+        read_value(Value(dict_of(how)), "initializer", read, wrong);
+        require(wrong.empty(), Error::Kind::config, mistakes_text(wrong));
         initialize(*program, program->global().var(name), read);
         return op_handle(program, 0, *program->global().ops().front());
       },
@@ -122,9 +122,9 @@ void bind_layers(py::module_& m) {
       "set_gradient_clip",
       [](PyProgram& main, const py::dict& clip, const Names& params) {
         GradientClip read;
-        Arguments::Problems wrong;
-        if (!clip.empty()) Arguments::read(Value(dict_of(clip)), "clip", read, wrong);
-        require(wrong.empty(), Error::Kind::config, wrong.empty() ? "" : wrong.front());
+        Mistakes wrong;
+        if (!clip.empty()) read_value(Value(dict_of(clip)), "clip", read, wrong);
+        require(wrong.empty(), Error::Kind::config, mistakes_text(wrong));
         set_gradient_clip(main, read, params);
       },
       py::arg("main"), py::arg("clip"), py::arg("params") = Names{});

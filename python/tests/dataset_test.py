@@ -69,7 +69,8 @@ class Generated(InPlace):
         self.assertEqual({len(s) for s in samples}, {5})
         # The core's own n-gram reader gives the same records in the same order.
         from paddle import _core
-        same = np.concatenate([np.hstack(b) for b in _core.DataReader("ngram", common.places(), min_word_freq=50)])
+        reader = _core.DataReader("ngram", common.places(), keys={"min_word_freq": 50})
+        same = np.concatenate([np.hstack(b) for b in reader])
         np.testing.assert_array_equal(samples, same)
         self.assertIn("sentences are generated", self.err.getvalue())
 

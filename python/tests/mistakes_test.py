@@ -116,7 +116,7 @@ class Others(Case):
                 layer("fcc", input=x, size=1)
             with self.says(ValueError, "'sise'", "did you mean 'size'?"):
                 layer("fc", input=x, sise=1)
-            with self.says(ValueError, "'size' must be an integer", "abc"):
+            with self.says(ValueError, "'size' must be a whole number", "abc"):
                 layer("fc", input=x, size="abc")
 
     def test_an_op_that_is_not_there(self):

@@ -111,7 +111,7 @@ TEST_CASE("a full disk leaves the old model", "[base]") {
   const std::string path = disk.path() + "/pass-00000";
   save(path, "good");
   CHECK_THROWS_WITH(save(path, std::string(1 << 20, 'x')),
-                    Contains("cannot write '" + path + "/w'") && Contains("free some room"));
+                    Contains("cannot write '" + path + "/w'") && Contains("free some space"));
   CHECK(read_file(path + "/w", 9) == "good");
   CHECK(list_directory(disk.path()) == Names{"pass-00000"});
 }

@@ -74,7 +74,7 @@ TEST_CASE("run_main", "[base]") {
           }) == -signal);
     CHECK(quiet([&] {
             ::raise(signal);
-            stopped_in_good_order();
+            stopped_cleanly();
             return 0;
           }) == 0);
     CHECK(quiet([] { return stop_signal() == 0 ? 0 : 50; }) == 0);

@@ -28,11 +28,13 @@ TEST_CASE("csv: columns to fields", "[data]") {
   }
   SECTION("by header, number and range") {
     ReaderSpec spec = csv(dir.write("f", "id;a;b;click-rate\n9;1;2;1\n8;3;4;0\n"));
-    spec.separator = ';';
-    spec.header = true;
-    spec.csv_fields = {{"label", DType::i64, {"click-rate"}, 0, 2},
-                       {"dense", DType::f32, {"1-2"}},
-                       {"id", DType::i64, {"0"}}};
+    set_key(spec, "separator", ";");
+    set_key(spec, "header", true);
+    set_key(
+        spec, "csv_fields",
+        List{Dict{{"name", "label"}, {"dtype", "int64"}, {"columns", "click-rate"}, {"bound", 2}},
+             Dict{{"name", "dense"}, {"columns", "1-2"}},
+             Dict{{"name", "id"}, {"dtype", "int64"}, {"columns", "0"}}});
     const auto reader = open_reader(spec);
     CHECK(rest_of_pass(*reader) == Texts{"[1] [1 2] [9]", "[0] [3 4] [8]"});
     CHECK(reader->fields()[1].shape == Shape{2});
@@ -41,15 +43,16 @@ TEST_CASE("csv: columns to fields", "[data]") {
     CHECK(rest_of_pass(*open_reader(csv(dir.write("f", "\"1\",2\n3,\"4\"\n")))) ==
           Texts{"[1] [2]", "[3] [4]"});
     ReaderSpec spec = csv(dir.write("f", "  1   2\t3\n"));
-    spec.separator = ' ';
+    set_key(spec, "separator", " ");
     CHECK(rest_of_pass(*open_reader(spec)) == Texts{"[1 2] [3]"});
     spec = csv(dir.write("f", "1,,3\n"));
-    spec.missing = -1;
+    set_key(spec, "missing", -1);
     CHECK(rest_of_pass(*open_reader(spec)) == Texts{"[1 -1] [3]"});
   }
   SECTION("hashed text depends on its column") {
     ReaderSpec spec = csv(dir.write("f", "ab,ab,ab\nab,cd,\n"));
-    spec.csv_fields = {{"c", DType::i64, {"0-2"}, 1000003}};
+    set_key(spec, "csv_fields",
+            List{Dict{{"name", "c"}, {"dtype", "int64"}, {"columns", "0-2"}, {"hash", 1000003}}});
     Batch batch;
     REQUIRE(open_reader(spec)->next(batch));
     const auto v = batch.fields[0].values<int64_t>();
@@ -63,11 +66,13 @@ TEST_CASE("csv: columns to fields", "[data]") {
 TEST_CASE("csv: the Criteo sample", "[data]") {
   if (!have_real_data()) return;
   ReaderSpec spec = csv(real_data() + "/criteo_1tb_sample/day_0.part.txt.xz");
-  spec.separator = '\t';
-  spec.missing = 0;
-  spec.csv_fields = {{"label", DType::i64, {"0"}, 0, 2},
-                     {"dense", DType::f32, {"1-13"}},
-                     {"sparse", DType::i64, {"14-39"}, 1000001}};
+  set_key(spec, "separator", "\t");
+  set_key(spec, "missing", 0);
+  set_key(
+      spec, "csv_fields",
+      List{Dict{{"name", "label"}, {"dtype", "int64"}, {"columns", "0"}, {"bound", 2}},
+           Dict{{"name", "dense"}, {"columns", "1-13"}},
+           Dict{{"name", "sparse"}, {"dtype", "int64"}, {"columns", "14-39"}, {"hash", 1000001}}});
   const auto reader = open_reader(spec);
   CHECK(reader->records() == 10000);
   int64_t clicks = 0;
@@ -98,12 +103,13 @@ TEST_CASE("csv: bad files", "[data]") {
              Contains("expected a separator after the closing quote, found '2,3'"));
 
   ReaderSpec spec = csv(dir.write("f", "name,price\n1,2\n"));
-  spec.header = true;
-  spec.csv_fields = {{"y", DType::i64, {"prise"}}};
+  set_key(spec, "header", true);
+  set_key(spec, "csv_fields", List{Dict{{"name", "y"}, {"dtype", "int64"}, {"columns", "prise"}}});
   CHECK_THAT(error_of(spec), Contains("there is no column 'prise' (did you mean 'price'?)"));
-  spec.csv_fields = {{"y", DType::i64, {"0-2"}}};
+  set_key(spec, "csv_fields", List{Dict{{"name", "y"}, {"dtype", "int64"}, {"columns", "0-2"}}});
   CHECK_THAT(error_of(spec), Contains("the columns '0-2' are not among the 2 of the file"));
-  spec.csv_fields = {{"y", DType::i64, {"0"}, 0, 1}};
+  set_key(spec, "csv_fields",
+          List{Dict{{"name", "y"}, {"dtype", "int64"}, {"columns", "0"}, {"bound", 1}}});
   CHECK_THAT(error_of(spec),
              Contains("/f:2: expected a number from 0 to 0 in column 0 (field y), found 1"));
   spec.files = {dir.write("g", "name,price\n")};

@@ -70,12 +70,12 @@ TEST_CASE("libsvm: a small file", "[data]") {
   }
   SECTION("labels as numbers and as classes, ids from 0") {
     spec.files = {dir.write("f", "2 0:1\n0 4:1\n")};
-    spec.index_base = 0;
-    spec.labels = SvmLabels::numbers;
+    set_key(spec, "index_base", 0);
+    set_key(spec, "labels", "numbers");
     CHECK(rest_of_pass(*open_reader(spec)) ==
           std::vector<std::string>{"[0] [1] [2]", "[4] [1] [0]"});
-    spec.labels = SvmLabels::classes;
-    spec.classes = 3;
+    set_key(spec, "labels", "classes");
+    set_key(spec, "classes", 3);
     CHECK(open_reader(spec)->fields()[2].dtype == DType::i64);
     CHECK(open_reader(spec)->fields()[2].bound == 3);
   }
@@ -84,7 +84,7 @@ TEST_CASE("libsvm: a small file", "[data]") {
 TEST_CASE("libsvm: bad rows", "[data]") {
   const TempDir dir;
   ReaderSpec spec = libsvm();
-  spec.dimension = 10;
+  set_key(spec, "dimension", 10);
   const auto error = [&](const std::string& content) {
     spec.files = {dir.write("f", content)};
     return error_of(spec);
@@ -101,9 +101,9 @@ TEST_CASE("libsvm: bad rows", "[data]") {
   for (const char* pair : {"3", "3:", ":1", "a:1", "3:nan", "3:1:1", "99999999999999999999:1"})
     CHECK_THAT(error("1 1:1 " + std::string(pair) + "\n"),
                Contains("expected index:value with a finite number, found '" + std::string(pair)));
-  spec.labels = SvmLabels::classes;
+  set_key(spec, "labels", "classes");
   CHECK_THAT(error("1 1:1\n"), Contains("classes must say how many"));
-  spec.classes = 2;
+  set_key(spec, "classes", 2);
   CHECK_THAT(error("2 1:1\n"), Contains("expected a class from 0 to 1, found '2'; correct"));
   CHECK_THAT(error("0.5 1:1\n"), Contains("expected a class from 0 to 1, found '0.5'"));
 }

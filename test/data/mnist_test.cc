@@ -51,7 +51,7 @@ TEST_CASE("mnist: the real files", "[data]") {
   CHECK((sum / n + 1) / 2 == Approx(0.1306605).margin(1e-6));
 
   spec.test = true;
-  spec.image_shape = {1, 28, 28};
+  set_key(spec, "image_shape", List{1, 28, 28});
   spec.field_names = {"pixel", "digit"};
   const auto test = open_reader(spec);
   CHECK(test->records() == 10000);
@@ -71,9 +71,9 @@ TEST_CASE("mnist: small files", "[data]") {
   CHECK(rest_of_pass(*open_reader(spec)) == expected);
   spec.files = {dir.write("i", gzipped(images)), dir.write("l", xzipped(labels))};
   CHECK(rest_of_pass(*open_reader(spec)) == expected);
-  spec.image_shape = {28, 28};
+  set_key(spec, "image_shape", List{28, 28});
   CHECK_THAT(error_of(spec), Contains("image_shape [28, 28] does not hold the 3 pixels"));
-  spec.image_shape = {};
+  spec.keys = {};
   spec.field_names = {"one"};
   CHECK_THAT(error_of(spec), Contains("mnist gives 2 fields, but 1 names are given"));
 }

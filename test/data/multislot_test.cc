@@ -11,8 +11,9 @@ ReaderSpec multislot(const std::string& path) {
   spec.format = "multislot";
   spec.files = {path};
   spec.batch_size = 2;
-  spec.slots = {
-      {"dense", DType::f32, {3}}, {"ids", DType::i64, {1}, 1}, {"label", DType::i64, {1}, 0, 2}};
+  set_key(spec, "slots",
+          List{Dict{{"name", "dense"}, {"shape", 3}}, Dict{{"name", "ids"}, {"lod_level", 1}},
+               Dict{{"name", "label"}, {"dtype", "int64"}, {"bound", 2}}});
   return spec;
 }
 
@@ -81,15 +82,15 @@ TEST_CASE("multislot: bad declarations", "[data]") {
   const TempDir dir;
   ReaderSpec spec = multislot(dir.write("f", "3 1 2 3 1 5 1 0\n"));
   SECTION("none") {
-    spec.slots.clear();
+    spec.keys.clear();
     CHECK_THAT(error_of(spec), Contains("no slots are declared"));
   }
   SECTION("type") {
-    spec.slots[0].dtype = DType::f64;
+    set_key(spec, "slots", Dict{{"name", "dense"}, {"dtype", "float64"}});
     CHECK_THAT(error_of(spec), Contains("slot dense is float64, expected float32 or int64"));
   }
   SECTION("shape") {
-    spec.slots[0].shape = {-1, 3};
+    set_key(spec, "slots", Dict{{"name", "dense"}, {"shape", List{-1, 3}}});
     CHECK_THAT(error_of(spec), Contains("needs a known shape"));
   }
   SECTION("no files") {

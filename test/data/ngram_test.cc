@@ -54,7 +54,7 @@ TEST_CASE("ngram: War and Peace, with a dictionary of 1000", "[data]") {
   ReaderSpec spec = ngram();
   spec.data_dir = real_data();
   spec.files = {"warandpeace.txt"};
-  spec.dict_size = 1000;
+  set_key(spec, "dict_size", 1000);
   const auto reader = open_reader(spec);
   CHECK(reader->records() == 463246);
   CHECK(reader->fields()[0].bound == 1000);
@@ -80,8 +80,8 @@ TEST_CASE("ngram: the rules", "[data]") {
   ReaderSpec spec = ngram();
   // counts: <s> 4, <e> 4, b 3, a 2, c 2, d 1; so <e> 0, <s> 1, b 2, a 3, c 4, <unk> 5
   spec.files = {dir.write("t", "b a b\n\nc <unk> a c d\n  b\t\n")};
-  spec.ngram = 3;
-  spec.min_word_freq = 1;
+  set_key(spec, "ngram", 3);
+  set_key(spec, "min_word_freq", 1);
   spec.field_names = {"first", "second", "next"};
   const Texts expected{"[1] [2] [3]", "[2] [3] [2]", "[3] [2] [0]", "[1] [4] [5]", "[4] [5] [3]",
                        "[5] [3] [4]", "[3] [4] [5]", "[4] [5] [0]", "[1] [2] [0]"};
@@ -90,12 +90,12 @@ TEST_CASE("ngram: the rules", "[data]") {
   CHECK(reader->fields()[2].name == "next");
   CHECK(reader->fields()[2].bound == 6);
   SECTION("the cut-off is strict") {
-    spec.min_word_freq = 3;  // leaves <e> 0, <s> 1, <unk> 2
+    set_key(spec, "min_word_freq", 3);  // leaves <e> 0, <s> 1, <unk> 2
     CHECK(open_reader(spec)->fields()[0].bound == 3);
   }
   SECTION("the dictionary's size counts <unk>") {
-    spec.min_word_freq = -1;
-    spec.dict_size = 4;
+    set_key(spec, "min_word_freq", -1);
+    set_key(spec, "dict_size", 4);
     const auto small = open_reader(spec);
     CHECK(small->fields()[0].bound == 4);
     CHECK(rest_of_pass(*small)[0] == "[1] [2] [3]");
@@ -112,7 +112,7 @@ TEST_CASE("ngram: the rules", "[data]") {
     dir.write("imikolov/ptb.valid.txt", "b b\n");
     spec.files.clear();
     spec.data_home = dir.path();
-    spec.min_word_freq = 0;  // b 0 (3), <e> 1, <s> 2, a 3 (2 each), <unk> 4
+    set_key(spec, "min_word_freq", 0);  // b 0 (3), <e> 1, <s> 2, a 3 (2 each), <unk> 4
     CHECK(rest_of_pass(*open_reader(spec)) == Texts{"[2] [3] [3]", "[3] [3] [0]", "[3] [0] [1]"});
     spec.test = true;
     CHECK(rest_of_pass(*open_reader(spec)) == Texts{"[2] [0] [0]", "[0] [0] [1]"});
@@ -126,9 +126,9 @@ TEST_CASE("ngram: bad input", "[data]") {
   CHECK_THAT(error_of(spec), Contains("/t: expected at least one record, found none"));
   spec.files = {dir.write("t", "a b\nc\n")};
   CHECK_THAT(error_of(spec), Contains("/t: expected at least one line of 3 words, found none"));
-  spec.ngram = 0;
+  set_key(spec, "ngram", 0);
   CHECK_THAT(error_of(spec), Contains("the number of words must be 1 to 64, found 0"));
-  spec.ngram = 3;
+  set_key(spec, "ngram", 3);
   spec.field_names = {"a"};
   CHECK_THAT(error_of(spec), Contains("ngram gives 3 fields, but 1 names are given: a"));
   spec.field_names = {};

@@ -149,11 +149,11 @@ TEST_CASE("stream: the other line formats", "[data]") {
   spec.files = {dir.write("s", "# head\n1 1:1\n\n-1 2:1 3:1\n1 4:2\n")};
   CHECK(rest_of_pass(*open_reader(spec)) == Texts{"[0] [1] [1]", "[1 2] [1 1] [0]", "[3] [2] [1]"});
   spec.format = "multislot";
-  spec.slots = {{"ids", DType::i64, {1}, 1}};
+  set_key(spec, "slots", Dict{{"name", "ids"}, {"lod_level", 1}});
   spec.files = {dir.write("m", xzipped("1 5\n2 6 7\n1 8\n"))};
   CHECK(rest_of_pass(*open_reader(spec)) == Texts{"[5]", "[6 7]", "[8]"});
   spec.format = "csv";
-  spec.header = true;
+  spec.keys = {{"header", true}};
   spec.files = {dir.write("a", "u,v\n1,2\n"), dir.write("b", "\nu,v\n3,4\n5,6\n")};
   CHECK(rest_of_pass(*open_reader(spec)) == Texts{"[1] [2]", "[3] [4]", "[5] [6]"});
 }

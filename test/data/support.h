@@ -110,6 +110,12 @@ inline std::string xzipped(const std::string& content) {
   return out;
 }
 
+// Sets a key of the spec's format.
+inline void set_key(ReaderSpec& spec, const std::string& key, Value value) {
+  std::erase_if(spec.keys, [&](const auto& entry) { return entry.first == key; });
+  spec.keys.emplace_back(key, std::move(value));
+}
+
 inline std::string error_of(const ReaderSpec& spec) {
   try {
     open_reader(spec);

@@ -84,13 +84,13 @@ TEST_CASE("every problem of a job's layers is told at once", "[layers]") {
                  aliases);
   });
   CHECK_THAT(told, Contains("layer 2 (fcc): there is no layer 'fcc' (did you mean 'fc'?)"));
-  CHECK_THAT(told, Contains("layer 3 (fc 'h'): there is no parameter 'sise'") &&
+  CHECK_THAT(told, Contains("layer 3 (fc 'h'): there is no key 'sise'") &&
                        Contains("did you mean 'size'?"));
   CHECK_THAT(told, Contains("layer 3 (fc 'h'): 'size' is missing"));
-  CHECK_THAT(told, Contains("layer 3 (fc 'h'): 'act' must be text, found 7"));
+  CHECK_THAT(told, Contains("layer 3 (fc 'h'): 'act' must be a text, found the number 7"));
   CHECK_THAT(told, Contains("layer 4 (?): 'type' is missing"));
-  CHECK_THAT(told, Contains("'filter_size' must be one integer or two"));
-  CHECK_THAT(told, Contains("'param_attr': there is no parameter 'nam' (did you mean 'name'?)"));
+  CHECK_THAT(told, Contains("'filter_size' must be one whole number or two"));
+  CHECK_THAT(told, Contains("'param_attr': there is no key 'nam' (did you mean 'name'?)"));
   CHECK_THAT(told, Contains("there is no initializer 'normel' (did you mean 'normal'?)"));
   CHECK(c.net.main.global().ops().empty());
 }
@@ -143,6 +143,36 @@ TEST_CASE("every row documents itself and says what it lacks", "[layers]") {
   }
 }
 
+TEST_CASE("every optimizer follows from its description", "[layers]") {
+  for (const OptimizerRow& row : optimizer_rows()) {
+    INFO(row.type);
+    CHECK_FALSE(row.meaning.empty());
+    std::set<std::string> names = {"type"};
+    std::vector<Parameter> parameters = parameters_of(row);
+    for (const Parameter& p : common_optimizer_parameters()) parameters.push_back(p);
+    for (const Parameter& p : parameters) {
+      CHECK(names.insert(p.name).second);
+      CHECK_FALSE(p.meaning.empty());
+    }
+    NetCase c;
+    const std::string predict = fc(c.b, data(c.b, "x", {2}), 1,
+                                   {.param_attr = {.name = "w"}, .bias_attr = ParamAttr::none()});
+    minimize(c.b, mean(c.b, predict), Optimizer(row.type, 0.1));
+    c.start();
+    c.run({{"x", Tensor::of<float>({1, 2}, {1, 2})}}, {});
+    size_t kept = 0;
+    for (const auto& v : c.net.main.global().vars()) kept += v->name.starts_with("w_");
+    CHECK(kept == row.rule->states.size() + row.rule->powers.size());
+    for (const auto& op : c.net.main.global().ops()) {
+      if (op->type != row.type) continue;
+      for (const optim::Setting& s : row.rule->settings)
+        std::visit([&](auto v) { CHECK(op->attrs.get<decltype(v)>(s.name) == v); },
+                   s.job_default());
+      for (const optim::State& s : row.rule->states) CHECK(op->in[s.in] == op->out[s.out]);
+    }
+  }
+}
+
 TEST_CASE("optimizers come from named arguments", "[layers]") {
   NetCase c;
   const std::string loss = mean(c.b, fc(c.b, data(c.b, "x", {2}), 1));
@@ -170,7 +200,7 @@ TEST_CASE("optimizers come from named arguments", "[layers]") {
   CHECK_THAT(error_of([&] {
                make_optimizer(c.b, {{"type", "sgd"}, {"momentum", 1}, {"l1", 1}, {"l2", 1}});
              }),
-             Contains("there is no parameter 'momentum'") && Contains("l1 or l2, not both"));
+             Contains("there is no key 'momentum'") && Contains("l1 or l2, not both"));
   CHECK_THAT(error_of([&] {
                make_optimizer(c.b, {{"type", "sgd"},
                                     {"schedule", Dict{{"type", "cosine_decay"}, {"epocs", 1}}}});

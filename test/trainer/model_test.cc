@@ -47,7 +47,7 @@ TEST_CASE("every ready job builds", "[trainer][model]") {
     const Model model = build_model(file, 1);
     CHECK_FALSE(model.params.empty());
     CHECK_FALSE(model.outputs.empty());
-    CHECK(model.inputs.size() == file.tree.find("inputs")->items.size());
+    CHECK(model.inputs.size() == file.job.inputs.size());
     CHECK(model.fetches().size() == 1 + model.evaluators.size());
     CHECK(model.net.main.global().ops().size() > model.test.global().ops().size());
     CHECK(build_model(file, 1).digest == model.digest);
@@ -74,45 +74,46 @@ TEST_CASE("every evaluator builds", "[trainer][model]") {
 TEST_CASE("mistakes of a model are told with their lines", "[trainer][model]") {
   SECTION("an unknown layer") {
     const std::string e = error_of_job(job_of(softmax, R"({"type": "cros_entropy", "name": "c"})"));
-    CHECK_THAT(e, Contains("job.json:4: ") && Contains("did you mean 'cross_entropy'?"));
+    CHECK_THAT(e, Contains("job.json:4:") && Contains("did you mean 'cross_entropy'?"));
     CHECK(mistakes(e) == 1);
   }
   SECTION("two layers of one name") {
     const std::string e = error_of_job(job_of(softmax, softmax, "p"));
-    CHECK_THAT(e, Contains("job.json:4: the name 'p' is taken"));
+    CHECK_THAT(e, Contains("job.json:4:1: the name 'p' is taken"));
     CHECK(mistakes(e) == 1);
   }
   SECTION("a layer with the name of an input") {
     CHECK_THAT(error_of_job(job_of(R"({"type": "relu", "name": "x", "input": "x"})", entropy)),
-               Contains("job.json:3: the name 'x' is taken"));
+               Contains("job.json:3:12: the name 'x' is taken"));
   }
   SECTION("a cost that is not there") {
     const std::string e = error_of_job(job_of(softmax, entropy, "cc"));
-    CHECK_THAT(e, Contains("job.json:5: there is no layer or input 'cc' for the cost") &&
+    CHECK_THAT(e, Contains("job.json:5:9: there is no layer or input 'cc' for the cost") &&
                       Contains("did you mean 'c'?"));
     CHECK(mistakes(e) == 1);
   }
   SECTION("an input among the layers") {
     CHECK_THAT(error_of_job(job_of(softmax, R"({"type": "data", "name": "z", "shape": 1})", "p")),
-               Contains("job.json:4: an input stands under 'inputs'"));
+               Contains("job.json:4:1: an input stands under 'inputs'"));
   }
   SECTION("an evaluator without label, without input, of no type") {
     CHECK_THAT(error_of_job(job_of(softmax, entropy, "c", R"({"type": "auc", "input": "p"})")),
-               Contains("job.json:6: the evaluator auc needs a 'label'"));
+               Contains("job.json:6:15: the evaluator auc needs a 'label'"));
     CHECK_THAT(error_of_job(job_of(softmax, entropy, "c", R"({"type": "mean"})")),
-               Contains("job.json:6: the evaluator mean needs an 'input'"));
-    CHECK_THAT(error_of_job(job_of(softmax, entropy, "c", R"({"type": "acuracy", "input": "p"})")),
-               Contains("job.json:6: there is no evaluator 'acuracy' (did you mean 'accuracy'?)"));
+               Contains("job.json:6:15: the evaluator mean needs an 'input'"));
+    CHECK_THAT(
+        error_of_job(job_of(softmax, entropy, "c", R"({"type": "acuracy", "input": "p"})")),
+        Contains("job.json:6:15: there is no evaluator 'acuracy' (did you mean 'accuracy'?)"));
   }
   SECTION("an optimizer with a key of another one") {
     CHECK_THAT(error_of_job(job_of(softmax, entropy, "c", "[]",
                                    R"({"type": "sgd", "learning_rate": 0.1, "momentum": 0.9})")),
-               Contains("job.json:7: optimizer sgd: there is no parameter 'momentum'"));
+               Contains("job.json:7:52: optimizer sgd: there is no key 'momentum'"));
   }
   SECTION("a cost without parameters") {
     CHECK_THAT(error_of_job(job_of(R"({"type": "relu", "name": "r", "input": "x"})",
                                    R"({"type": "mean", "name": "c", "input": "r"})")),
-               Contains("job.json:7: ") && Contains("parameter"));
+               Contains("job.json:7:") && Contains("parameter"));
   }
 }
 
@@ -122,11 +123,11 @@ TEST_CASE("all mistakes of a model are told at once", "[trainer][model]") {
              R"({"type": "accuracy", "input": "p"})", R"({"type": "sgd", "beta1": 0.5})"));
   INFO(e);
   CHECK_THAT(e, Contains("5 mistakes"));
-  CHECK_THAT(e, Contains("job.json:3: the name 'p' is taken"));
-  CHECK_THAT(e, Contains("job.json:4: ") && Contains("there is no layer 'cros_entropy'"));
-  CHECK_THAT(e, Contains("job.json:5: there is no layer or input 'q' for the cost"));
-  CHECK_THAT(e, Contains("job.json:6: the evaluator accuracy needs a 'label'"));
-  CHECK_THAT(e, Contains("job.json:7: ") && Contains("there is no parameter 'beta1'"));
+  CHECK_THAT(e, Contains("job.json:3:83: the name 'p' is taken"));
+  CHECK_THAT(e, Contains("job.json:4:") && Contains("there is no layer 'cros_entropy'"));
+  CHECK_THAT(e, Contains("job.json:5:9: there is no layer or input 'q' for the cost"));
+  CHECK_THAT(e, Contains("job.json:6:15: the evaluator accuracy needs a 'label'"));
+  CHECK_THAT(e, Contains("job.json:7:") && Contains("there is no key 'beta1'"));
 }
 
 TEST_CASE("what builds on a failed layer is not told again", "[trainer][model]") {
@@ -142,7 +143,7 @@ TEST_CASE("what builds on a failed layer is not told again", "[trainer][model]")
       job_of(broken, follower, "c", R"({"type": "accuracy", "input": "p", "label": "c"})"));
   INFO(e);
   CHECK(mistakes(e) == 1);
-  CHECK_THAT(e, Contains("job.json:3: fc: 'size' is missing"));
+  CHECK_THAT(e, Contains("job.json:3:12: fc: 'size' is missing"));
 }
 
 }  // namespace model_test

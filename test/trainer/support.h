@@ -14,7 +14,7 @@ namespace paddle::test {
 inline std::string source_root() {
   const char* source = std::getenv("PADDLE_TEST_SOURCE");
   for (const std::string root : {source ? source : ".", "..", "../.."})
-    if (is_file(root + "/schemas/job.fbs")) return root;
+    if (is_file(root + "/schemas/wire.fbs")) return root;
   throw Error(Error::Kind::config, "run this test inside the source tree");
 }
 
