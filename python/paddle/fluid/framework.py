@@ -166,7 +166,7 @@ class Block:
 class Program:
     """A graph of variables and ops. Layers add to the default one; an Executor runs it."""
 
-    # What paddle.fluid.transpiler and fleet attach to the halves of a divided program (they fill Executor._run_hook).
+    # Set by transpile() on the halves of a divided program: an object whose run() the Executor calls instead of its own.
     _distributed = None
 
     def __init__(self):

@@ -8,7 +8,6 @@ import weakref
 
 from paddle import _core
 from paddle.fluid import core
-from paddle.fluid.executor import Executor
 
 _FOREVER = 10**9  # seconds
 
@@ -40,7 +39,7 @@ class TrainerHalf:
         self.job = _core.Job(cut, _trainer_flags())
         self._first_scope = None  # of the startup program, once it was run
         self._process = os.getpid()
-        _open.add(self)
+        _remember(self)
 
     def run(self, executor, program, feed, fetches, scope, return_numpy):
         executor._jobs.add(self)
@@ -166,30 +165,20 @@ class _TerminatedInGoodOrder:
             signal.signal(signal.SIGTERM, self._before)
 
 
-def _run(executor, program, feed, fetches, scope, return_numpy):
-    if not hasattr(executor, "_jobs"):
-        executor._jobs = set()
-    return program._distributed.run(executor, program, feed, fetches, scope, return_numpy)
-
-
-def _close(executor):
-    for half in list(getattr(executor, "_jobs", ())):
-        half.close()
-
-
-# A script that ends without close() has ended all the same: the others shall not wait for it. One that fell over an
-# exception has not ended; the pservers wait for its return, by name.
+# A script that ends without close() has finished its work, so the other trainers must not wait for it. A script that an
+# exception ended has not: the pservers wait until it returns, and name it in their log.
 _open = weakref.WeakSet()
 
 
-@atexit.register
+def _remember(half):
+    atexit.unregister(_leave)  # registered once, however many there are
+    atexit.register(_leave)
+    _open.add(half)
+
+
 def _leave():
-    fell_over = hasattr(sys, "last_type") and not hasattr(sys, "ps1")  # at a prompt, exceptions end nothing
-    if fell_over:
+    failed = hasattr(sys, "last_type") and not hasattr(sys, "ps1")  # at a prompt, exceptions end nothing
+    if failed:
         return
     for half in list(_open):
         half.leave()
-
-
-Executor._run_hook = staticmethod(_run)
-Executor._close_hook = staticmethod(_close)
