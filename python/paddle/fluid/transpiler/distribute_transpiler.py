@@ -1,4 +1,5 @@
 """DistributeTranspiler: one script, which runs as trainer or as parameter server."""
+import functools
 import socket
 import sys
 import time
@@ -123,6 +124,43 @@ def _endpoints(pservers) -> list:
     return out
 
 
+_MODERN = ("trainer_id", "program", "pservers", "trainers", "sync_mode", "startup_program", "current_endpoint")
+_EARLY = ("optimize_ops", "params_grads", "program", "pservers", "trainers", "split_method")
+_MIDDLE = ("optimize_ops", "params_grads", "trainer_id", "program", "pservers", "trainers", "split_method", "sync_mode")
+
+
+def _by_name(args, kwargs) -> dict:
+    """The arguments of transpile() in any of its three forms, by their names in the present one."""
+    kwargs = dict(kwargs)
+    if "trianers" in kwargs:  # as one of the guides writes it
+        if "trainers" in kwargs:
+            raise TypeError("transpile() got both 'trainers' and 'trianers'")
+        kwargs["trainers"] = kwargs.pop("trianers")
+    names = _MODERN
+    if (args and isinstance(args[0], (list, tuple))) or "optimize_ops" in kwargs:
+        third = args[2] if len(args) > 2 else None
+        names = _MIDDLE if isinstance(third, int) else _EARLY
+    if len(args) > len(names):
+        raise TypeError("transpile() takes at most %d positional arguments, found %d" % (len(names), len(args)))
+    given = dict(zip(names, args))
+    known = {*_MODERN, *_MIDDLE}
+    for name, value in kwargs.items():
+        if name not in known:
+            raise TypeError("transpile() has no argument '%s'%s" % (name, _core.did_you_mean(name, sorted(known))))
+        if name in given:
+            raise TypeError("transpile() got two values for '%s'" % name)
+        given[name] = value
+    return {name: value for name, value in given.items() if name not in ("optimize_ops", "params_grads")}
+
+
+def _takes_older_forms(transpile):
+    @functools.wraps(transpile)
+    def call(self, *args, **kwargs):
+        return transpile(self, **_by_name(args, kwargs))
+
+    return call
+
+
 class DistributeTranspiler:
     """Divides the program of a script into a trainer's and the parameter servers' halves.
 
@@ -139,48 +177,46 @@ class DistributeTranspiler:
     ...     exe.close()
     """
 
-    _modern = ("trainer_id", "program", "pservers", "trainers", "sync_mode", "startup_program", "current_endpoint")
-    _early = ("optimize_ops", "params_grads", "program", "pservers", "trainers", "split_method")
-    _middle = ("optimize_ops", "params_grads", "trainer_id", "program", "pservers", "trainers", "split_method",
-               "sync_mode")
-
     def __init__(self, config: Optional[DistributeTranspilerConfig] = None):
         if config is not None and not isinstance(config, DistributeTranspilerConfig):
             raise TypeError("config is a DistributeTranspilerConfig, found %r" % (config,))
         self.config = DistributeTranspilerConfig() if config is None else config
         self.cut = None
 
-    def transpile(self, *args, **kwargs) -> None:
+    @_takes_older_forms
+    def transpile(self, trainer_id: Optional[int] = None, program: Optional[Program] = None,
+                  pservers: str = "127.0.0.1:6174", trainers: int = 1, sync_mode: Optional[bool] = None,
+                  startup_program: Optional[Program] = None, current_endpoint: str = "127.0.0.1:6174",
+                  split_method=None) -> None:
         """Divides a program, in place: it becomes the trainer's, and its startup program too.
 
-        transpile(trainer_id, program=None, pservers="127.0.0.1:6174", trainers=1, sync_mode=True, startup_program=None,
-        current_endpoint="127.0.0.1:6174"); the older transpile(optimize_ops, params_grads[, trainer_id],
-        program=None, …) is taken too. Without a trainer_id the first parameter server gives the trainer one.
+        The older forms transpile(optimize_ops, params_grads[, trainer_id], program=None, …) are accepted too.
 
+        trainer_id: the number of this trainer, from 0; without it the first pserver assigns one.
         program: what minimize() was called in; None = the default main program.
         pservers: "host:port,host:port,…", the same for every process.
         trainers: how many there are.
-        sync_mode: False = half async, or async with config.runtime_split_send_recv; not given, config.sync_mode counts.
+        sync_mode: False = half async, or async with config.runtime_split_send_recv; None = config.sync_mode counts.
+        startup_program: makes the first values; None = the default startup program.
+        current_endpoint: accepted; get_pserver_program() takes the endpoint.
+        split_method: in place of config.split_method.
         """
-        given = self._arguments(args, kwargs)
-        program = given.get("program") or framework.default_main_program()
-        startup = given.get("startup_program") or framework.default_startup_program()
+        program = program or framework.default_main_program()
+        startup = startup_program or framework.default_startup_program()
         for name, value in (("program", program), ("startup_program", startup)):
             if not isinstance(value, Program):
                 raise TypeError("%s is a Program, found %r" % (name, value))
-        trainers = given.get("trainers", 1)
         if isinstance(trainers, bool) or not isinstance(trainers, int):
             raise TypeError("trainers is the number of trainers, found %r of type %s" %
                             (trainers, type(trainers).__name__))
-        trainer_id = given.get("trainer_id")
         if trainer_id is not None and (isinstance(trainer_id, bool) or not isinstance(trainer_id, int)
                                        or trainer_id < 0):
             raise TypeError("trainer_id is the number of this trainer, from 0 on, found %r" % (trainer_id,))
-        self.pserver_endpoints = _endpoints(given.get("pservers", "127.0.0.1:6174"))
+        self.pserver_endpoints = _endpoints(pservers)
         self.trainer_num, self.trainer_id = trainers, trainer_id
-        if given.get("split_method") is not None:
-            self.config.split_method = given["split_method"]
-        self.sync_mode = given.get("sync_mode")
+        if split_method is not None:
+            self.config.split_method = split_method
+        self.sync_mode = sync_mode
         # A second cut starts from what the first one was made of.
         before = program._distributed
         main = before.origin._core if before is not None and before.origin is not None else program._core
@@ -199,28 +235,6 @@ class DistributeTranspiler:
         opening.origin = Program._over(self.cut.startup)
         self.cut.apply(program._core, startup._core)
         program._distributed, startup._distributed = half, opening
-
-    def _arguments(self, args, kwargs) -> dict:
-        kwargs = dict(kwargs)
-        if "trianers" in kwargs:  # as one of the guides writes it
-            if "trainers" in kwargs:
-                raise TypeError("transpile() got both 'trainers' and 'trianers'")
-            kwargs["trainers"] = kwargs.pop("trianers")
-        names = self._modern
-        if (args and isinstance(args[0], (list, tuple))) or "optimize_ops" in kwargs:
-            third = args[2] if len(args) > 2 else None
-            names = self._middle if isinstance(third, int) else self._early
-        if len(args) > len(names):
-            raise TypeError("transpile() takes at most %d positional arguments, found %d" % (len(names), len(args)))
-        given = dict(zip(names, args))
-        known = set(self._modern) | set(self._middle)
-        for name, value in kwargs.items():
-            if name not in known:
-                raise TypeError("transpile() has no argument '%s'%s" % (name, _core.did_you_mean(name, sorted(known))))
-            if name in given:
-                raise TypeError("transpile() got two values for '%s'" % name)
-            given[name] = value
-        return given
 
     def _ready(self) -> None:
         if self.cut is None:

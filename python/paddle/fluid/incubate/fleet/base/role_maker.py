@@ -198,11 +198,14 @@ class PaddleCloudRoleMaker(RoleMakerBase):
 
 
 class GeneralRoleMaker(PaddleCloudRoleMaker):
-    """As PaddleCloudRoleMaker; with the names of workers' endpoints, and an id for servers (PADDLE_PSERVER_ID)."""
+    """As PaddleCloudRoleMaker; with the names of workers' endpoints, and an id for servers (PADDLE_PSERVER_ID).
 
-    def __init__(self, **kwargs):
+    The arguments are accepted for Fluid's scripts, where processes find each other through files; here they do not.
+    """
+
+    def __init__(self, path: str = "", hdfs_name: str = "", hdfs_ugi: str = "", iface: str = "", prefix: str = "",
+                 init_timeout_seconds: int = 3600, run_timeout_seconds: int = 9999999):
         super().__init__()
-        self._options = kwargs
 
 
 class MPISymetricRoleMaker(RoleMakerBase):
