@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "exec/scope.h"
 #include "graph/backward.h"
 #include "graph/program.h"
+#include "tensor/scope.h"
 
 namespace paddle {
 

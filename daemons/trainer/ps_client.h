@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "exec/scope.h"
 #include "graph/kernel.h"
 #include "graph/transpile.h"
+#include "tensor/scope.h"
 #include "trainer/ps_link.h"
 #include "wire/spin.h"
 

@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "exec/scope.h"
 #include "graph/program.h"
+#include "tensor/scope.h"
 
 namespace paddle {
 

@@ -10,11 +10,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "exec/scope.h"
 #include "graph/infer.h"
 #include "graph/kernel.h"
 #include "graph/op_def.h"
 #include "graph/program.h"
+#include "tensor/scope.h"
 
 namespace paddle {
 

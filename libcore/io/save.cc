@@ -90,14 +90,33 @@ std::string mismatch(const LoadedValue& value, const Var& v) {
 
 }  // namespace
 
+ValueSource values_of(const Scope& scope) {
+  return [&scope](const std::string& name) -> ValueRef {
+    const Variable* v = scope.find(name);
+    if (v == nullptr) return {};
+    if (v->rows) return {nullptr, v->rows.get()};
+    return {v->tensor.empty() ? nullptr : &v->tensor, nullptr};
+  };
+}
+
+ValueSink into(Scope& scope) {
+  return [&scope](const std::string& name, LoadedValue value) {
+    Variable& v = scope.var(name);
+    v.rows = value.rows ? std::make_unique<SelectedRows>(std::move(*value.rows)) : nullptr;
+    v.tensor = std::move(value.tensor);
+  };
+}
+
+bool can_be_saved(const Var& var) {
+  return var.kind == VarKind::lod_tensor || var.kind == VarKind::selected_rows;
+}
+
 VarList params_of(const Program& program) {
   return list_vars(program, [](const Var& v) { return v.param.has_value(); });
 }
 
 VarList persistables_of(const Program& program) {
-  return list_vars(program, [](const Var& v) {
-    return v.persistable && (v.kind == VarKind::lod_tensor || v.kind == VarKind::selected_rows);
-  });
+  return list_vars(program, [](const Var& v) { return v.persistable && can_be_saved(v); });
 }
 
 void check_file_name(const std::string& name) {

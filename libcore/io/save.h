@@ -10,7 +10,7 @@
 
 #include "base/file.h"
 #include "graph/program.h"
-#include "tensor/tensor.h"
+#include "tensor/scope.h"
 
 namespace paddle {
 
@@ -28,27 +28,14 @@ using ValueSource = std::function<ValueRef(const std::string& name)>;
 using ValueSink = std::function<void(const std::string& name, LoadedValue value)>;
 using VarList = std::vector<const Var*>;
 
-// Both for anything that is like exec's Scope, which this room must not know.
-template <class Scope>
-ValueSource values_of(const Scope& scope) {
-  return [&scope](const std::string& name) -> ValueRef {
-    const auto* v = scope.find(name);
-    if (v == nullptr) return {};
-    if (v->rows) return {nullptr, v->rows.get()};
-    return {v->tensor.empty() ? nullptr : &v->tensor, nullptr};
-  };
-}
-template <class Scope>
-ValueSink into(Scope& scope) {
-  return [&scope](const std::string& name, LoadedValue value) {
-    auto& v = scope.var(name);
-    v.rows = value.rows ? std::make_unique<SelectedRows>(std::move(*value.rows)) : nullptr;
-    v.tensor = std::move(value.tensor);
-  };
-}
+// The values of a scope, and those that are loaded into one; the scope outlives both.
+ValueSource values_of(const Scope& scope);
+ValueSink into(Scope& scope);
 
-// The variables of all blocks that are parameters, or that outlive a run (feed and fetch lists,
-// readers and raw ones never do).
+// Whether files hold values of its kind: feed and fetch lists, readers and raw ones never are
+// saved.
+bool can_be_saved(const Var& var);
+// The variables of all blocks that are parameters, or that outlive a run and can be saved.
 VarList params_of(const Program& program);
 VarList persistables_of(const Program& program);
 

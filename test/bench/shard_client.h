@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "exec/scope.h"
 #include "graph/transpile.h"
+#include "tensor/scope.h"
 #include "wire/connection.h"
 
 namespace paddle::bench {

@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 
-#include "exec/scope.h"
 #include "support/temporary.h"
+#include "tensor/scope.h"
 
 using namespace paddle;
 using Catch::Matchers::Contains;

@@ -2,10 +2,10 @@
 
 #include <catch2/catch.hpp>
 
-#include "exec/scope.h"
 #include "io/model_file.h"
 #include "io/sample.h"
 #include "support/temporary.h"
+#include "tensor/scope.h"
 
 using namespace paddle;
 using Catch::Matchers::Contains;

@@ -3,10 +3,10 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 
-#include "exec/scope.h"
 #include "io/bytes.h"
 #include "io/tensor_file.h"
 #include "support/temporary.h"
+#include "tensor/scope.h"
 
 using namespace paddle;
 using Catch::Matchers::Contains;
