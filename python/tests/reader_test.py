@@ -62,8 +62,10 @@ class InOneThread(unittest.TestCase):
             want = list(range(n))
             random.seed(n)
             random.shuffle(want)
+            after = random.random()
             random.seed(n)
             self.assertEqual(list(reader.shuffle(numbers(n), n)()), want)
+            self.assertEqual(random.random(), after)  # as many random numbers were drawn
 
     def test_shuffle_permutes_within_its_buffer(self):
         random.seed(7)
