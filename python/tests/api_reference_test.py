@@ -21,7 +21,7 @@ class Reference(unittest.TestCase):
         self.assertEqual([f"{page}:{i}" for page, i, line in self.lines() if len(line) > 120], [])
 
     def test_signatures_show_their_arguments(self):
-        """*args and **kwargs tell a reader nothing. Those below really take any number or any name."""
+        """*args and **kwargs say nothing to a reader. Those below really take any number or any name."""
         real = {"init(**options", "create_var(**ignored", "create_parameter(**ignored", "append_op(**ignored",
                 "chain(*readers", "compose(*readers", "map_readers(*readers"}
         found = set()

@@ -210,7 +210,7 @@ class Sequences(Case):
 
 
 class Copies(Case):
-    """A big array of which the program reads one row: whoever copies it, touches all of it."""
+    """A big array of which the program reads one row: a copy would touch all of it."""
 
     def growth(self, make):
         code = f"""

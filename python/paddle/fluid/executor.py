@@ -14,7 +14,7 @@ _global_scope = Scope()
 
 
 def global_scope() -> Scope:
-    """Where variables live between runs, unless run() is told another place."""
+    """Where variables live between runs, unless run() is given another scope."""
     return _global_scope
 
 

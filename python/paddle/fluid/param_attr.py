@@ -105,4 +105,4 @@ class WeightNormParamAttr(ParamAttr):
         self.dim = dim
 
     def _plain(self) -> dict:
-        raise NotImplementedError("WeightNormParamAttr needs the op 'norm', which is not there; use ParamAttr")
+        raise NotImplementedError("WeightNormParamAttr needs the op 'norm', which is not supported; use ParamAttr")

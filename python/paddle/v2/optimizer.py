@@ -21,7 +21,7 @@ class Optimizer:
     learning_rate: on sums of gradients over the samples of a batch; 1e-3 unless given.
     regularization: L2Regularization(rate).
     gradient_clipping_threshold: gradients are cut to [-t, t].
-    is_async: with pservers, nobody waits for the gradients of the others.
+    is_async: with pservers, no trainer waits for the gradients of the others.
     """
 
     def __init__(self, learning_rate: float = 1e-3, regularization: Optional[L2Regularization] = None,

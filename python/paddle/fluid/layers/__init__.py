@@ -20,5 +20,6 @@ __all__ = (control_flow.__all__ + io.__all__ + learning_rate_scheduler.__all__ +
 def __getattr__(name: str):
     if name.startswith("__"):
         raise AttributeError(name)
-    raise AttributeError(f"fluid.layers has no layer '{name}'{_core.did_you_mean(name, __all__)}: either it is written differently, or the core "
+    raise AttributeError(f"fluid.layers has no layer '{name}'{_core.did_you_mean(name, __all__)}: "
+                         "either it is written differently, or the core "
                          "has no op for it yet; dir(fluid.layers) lists what there is")

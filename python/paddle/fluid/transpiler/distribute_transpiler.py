@@ -14,7 +14,7 @@ from .ps_dispatcher import PSDispatcher, RoundRobin
 
 __all__ = ["DistributeTranspiler", "DistributeTranspilerConfig", "wait_server_ready"]
 
-_RETRY_SECONDS = 3  # between two lines that say who is not there yet
+_RETRY_SECONDS = 3  # between two lines that list missing endpoints
 
 
 class DistributeTranspilerConfig:
@@ -25,13 +25,13 @@ class DistributeTranspilerConfig:
     min_block_size: elements that a slice has at least.
     sync_mode: a step ends when the gradients of all trainers are applied.
     half_async: gradients are applied as they arrive, and a trainer waits for its own.
-    runtime_split_send_recv: with sync_mode off, nobody waits (async).
+    runtime_split_send_recv: with sync_mode off: async, no trainer waits.
     completely_not_async: sync, whatever the others say.
     geo_sgd_mode, geo_sgd_need_push_nums: trainers update by themselves and exchange differences after so many steps.
     wait_port: get_trainer_program() waits until the pservers listen.
     print_log: the placement of the parameters goes to stderr.
     mode: "pserver", the only one there is.
-    enable_dc_asgd: not there; True is refused.
+    enable_dc_asgd: not supported; True is an error.
     """
 
     _defaults = dict(slice_var_up=True, split_method=None, min_block_size=8192, enable_dc_asgd=False, mode="pserver",
@@ -47,7 +47,7 @@ class DistributeTranspilerConfig:
                                  (name, _core.did_you_mean(name, list(self._defaults))))
         self.__dict__[name] = value
 
-    def __getattr__(self, name):  # only for what is not there
+    def __getattr__(self, name):  # only for names that do not exist
         raise AttributeError("DistributeTranspilerConfig has no field '%s'%s" %
                              (name, _core.did_you_mean(name, list(self._defaults))))
 
@@ -63,11 +63,11 @@ class DistributeTranspilerConfig:
 
     def _core_mode(self, sync: Optional[bool]) -> str:
         if self.mode != "pserver":
-            raise core.ConfigError("the mode '%s' is not there: this package trains with parameter servers (mode "
+            raise core.ConfigError("the mode '%s' is not supported: this package trains with parameter servers (mode "
                                    "'pserver')" %
                                    self.mode)
         if self.enable_dc_asgd:
-            raise core.ConfigError("enable_dc_asgd is not there: use plain async training")
+            raise core.ConfigError("enable_dc_asgd is not supported: use plain async training")
         if self.geo_sgd_mode:
             return "geo"
         if self.completely_not_async:
@@ -78,8 +78,8 @@ class DistributeTranspilerConfig:
 
 
 def wait_server_ready(endpoints) -> None:
-    """Returns when every endpoint takes connections. Says on stderr who does not; PeerError after FLAGS_rpc_deadline.
-    Returns when every endpoint takes connections. Says on stderr who does not; PeerError after FLAGS_rpc_deadline."""
+    """Returns when every endpoint accepts connections. Prints those that do not to stderr; PeerError after
+    FLAGS_rpc_deadline."""
     begun = time.monotonic()
     deadline = begun + halves.deadline_seconds()
     next_line = begun
@@ -115,10 +115,7 @@ def _endpoints(pservers) -> list:
         raise TypeError("pservers is 'host:port,host:port,…', found %r of type %s" %
                         (pservers, type(pservers).__name__))
     out = [e.strip() for e in pservers.split(",") if e.strip()]
-    for e in out:
-        host, _, port = e.rpartition(":")
-        if not host or not port.isdigit():
-            raise core.ConfigError("pservers is a list 'host:port,host:port,…', but one of them is %r" % e)
+    _core.check_endpoints(out, "an entry of pservers")
     if not out:
         raise core.ConfigError("pservers is empty: give 'host:port,host:port,…'")
     return out

@@ -1,5 +1,6 @@
 """The halves of a divided program, as executors run them: a trainer's steps, a pserver's service."""
 import atexit
+import math
 import os
 import signal
 import sys
@@ -24,10 +25,7 @@ def deadline_seconds() -> float:
 
 
 def _trainer_flags() -> dict:
-    flags = {}
-    if "PADDLE_INIT_PEER_TIMEOUT" not in os.environ:
-        flags["peer_timeout"] = str(max(1, int(-(-deadline_seconds() // 1))))
-    return flags
+    return {"peer_timeout": str(max(1, math.ceil(deadline_seconds())))}
 
 
 class TrainerHalf:
@@ -86,69 +84,31 @@ class ServerHalf:
         self.endpoint = endpoint
         self.origin = None
         self.presets = {}
-        self.ends_with_job = False  # else somebody stops it
+        self.ends_with_job = False  # otherwise it serves until it is stopped
 
     def load_vars(self, executor, dirname, program, vars, predicate, filename):
         """Takes this server's rows of what was saved in the form of one process; what is not this server's is left
         out."""
         from paddle.fluid import io
-        whole = self.cut.main
-        block = whole.block(0)
-        wanted = {s["param"] for s in self._own()} | {n for s in self._own()
-                                                      for n in s["states"]} | set(self.cut.shared)
-        if vars is not None:
-            wanted &= {v if isinstance(v, str) else v.name for v in vars}
-        elif predicate is io.is_parameter:
-            wanted = {n for n in wanted if block.var(n).is_parameter}
-        scope = core.Scope()
-        names = sorted(n for n in wanted if block.has(n))
-        if filename:  # one file holds all variables in order
-            names = sorted(n for n in block.var_names() if block.var(n).persistable)
-        _core.load_vars(dirname, whole, names, scope, filename or "")
-        self._take({n: scope.find_var(n).get_tensor().numpy() for n in names if n in wanted})
-
-    def _own(self):
-        return [s for s in self.cut.slices if s["endpoint"] == self.endpoint]
-
-    def _take(self, values):
-        shapes = {name: tuple(v.shape) for name, v in self._kept().items()}
-        for s in self._own():
-            for name, source in [(s["name"], s["param"])] + [(state, state) for state in s["states"]]:
-                if source not in values:
-                    continue
-                whole = values[source]
-                rows = whole if tuple(whole.shape) == shapes[name] else whole[s["first_row"]:s["first_row"] +
-                                                                              s["shape"][0]]
-                self.presets[name] = _tensor(rows)
-        for name in self.cut.shared:
-            if name in values and name in shapes:
-                self.presets[name] = _tensor(values[name])
-
-    def _kept(self):
-        block = self.cut.pserver_program(self.endpoint).block(0)
-        return {n: block.var(n) for n in block.var_names() if block.var(n).persistable}
+        names = None if vars is None else [v if isinstance(v, str) else v.name for v in vars]
+        self.presets.update(_core.load_shard(self.cut, self.endpoint, dirname, names, predicate is io.is_parameter,
+                                             filename or ""))
 
     def collect(self, executor=None, program=None, scope=None):
         raise core.ConfigError("a pserver saves no model: trainer 0 does, for all (snapshots are the pservers' own: "
                                "snapshot_dir)")
 
     def run(self, executor, program, feed, fetches, scope, return_numpy):
-        flags = {} if "PADDLE_INIT_PEER_TIMEOUT" in os.environ else {"peer_timeout": str(_FOREVER)}
+        flags = {"peer_timeout": str(_FOREVER)}
         if self.ends_with_job:
             flags["exit_when_done"] = "true"
-        with _TerminatedInGoodOrder():
+        with _CleanTermination():
             _core.serve(program._core, self.presets, flags)
         return []
 
 
-def _tensor(array):
-    tensor = core.LoDTensor()
-    tensor.set(array, core.CPUPlace())
-    return tensor
-
-
-class _TerminatedInGoodOrder:
-    """While a pserver serves, SIGTERM ends it as a signal should end a server: in good order, with exit code 0."""
+class _CleanTermination:
+    """While a pserver serves, SIGTERM stops it cleanly, with exit code 0."""
 
     def __enter__(self):
         self._before = None
