@@ -125,7 +125,7 @@ class Cut(unittest.TestCase):
             t.get_trainer_program()
         with self.assertRaisesRegex(TypeError, "no argument 'pserver'.*did you mean 'pservers'"):
             t.transpile(0, pserver=TWO)
-        with self.assertRaisesRegex(ValueError, "one of them is 'localhost'"):
+        with self.assertRaisesRegex(ValueError, "entry of pservers 'localhost' has no port"):
             t.transpile(0, pservers="localhost")
         with self.assertRaisesRegex(ValueError, "listed twice"):
             t.transpile(0, pservers="a:1,a:1")

@@ -21,7 +21,7 @@ class _Ordered(Channel):
     def put_at(self, index: int, item: Any) -> bool:
         with self._lock:
             while index >= self._next - len(self._items) + self._size and not self._closed:
-                self._wait_for_room()
+                self._wait_for_space()
             self._waiting[index] = item
             while self._next in self._waiting:
                 self._items.append(self._waiting.pop(self._next))
