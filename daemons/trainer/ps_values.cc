@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/random.h"
+#include "graph/shard_values.h"
 #include "io/program_buffer.h"
 #include "trainer/ps_wait.h"
 
@@ -10,45 +11,6 @@ namespace paddle {
 namespace {
 
 constexpr size_t value_chunk = 4u << 20;  // bytes of one SetValue or Fetch
-
-// Where a variable of a shard comes from in the scope: the whole of it, or the rows of a slice.
-struct Origin {
-  std::string name;  // in the shard's program
-  Tensor tensor;     // shares the scope's memory
-};
-
-// Of a shard: the rows of slices and of their optimizer state.
-std::vector<Origin> slice_origins(const Cut& cut, size_t shard, const Scope& scope) {
-  std::vector<Origin> out;
-  const auto rows = [&](const std::string& name, const std::string& source, const SliceSpec& s) {
-    const Tensor& whole = scope.tensor(source);
-    const Var& there = cut.pservers[shard].global().var(name);
-    out.push_back({name, whole.shape() == there.shape
-                             ? whole
-                             : whole.rows(s.first_row, s.first_row + s.shape[0])});
-  };
-  for (const SliceSpec& s : cut.slices) {
-    if (s.shard != shard) continue;
-    rows(s.name, s.param, s);
-    for (const std::string& state : s.states) rows(state, state, s);
-  }
-  return out;
-}
-
-// What all slices of a shard share.
-std::vector<Origin> shared_origins(const Cut& cut, size_t shard, const Scope& scope) {
-  std::vector<Origin> out;
-  for (const std::string& name : cut.shared)
-    if (cut.pservers[shard].global().find(name)) out.push_back({name, scope.tensor(name)});
-  return out;
-}
-
-// Every variable that the shard keeps, with its memory here.
-std::vector<Origin> origins(const Cut& cut, size_t shard, const Scope& scope) {
-  std::vector<Origin> out = slice_origins(cut, shard, scope);
-  for (Origin& o : shared_origins(cut, shard, scope)) out.push_back(std::move(o));
-  return out;
-}
 
 uint64_t hash_bytes(const Tensor& t, uint64_t h) {
   const auto* bytes = static_cast<const std::byte*>(t.raw());
@@ -68,7 +30,7 @@ uint64_t hash_bytes(const Tensor& t, uint64_t h) {
 std::string PsClient::initial_digest() {
   uint64_t h = 0;
   for (size_t shard = 0; shard < links_.size(); ++shard)
-    for (const Origin& o : origins(cut_, shard, scope_))
+    for (const ShardValue& o : shard_values(cut_, shard, scope_))
       h = hash_bytes(o.tensor, h ^ hash_text(o.name));
   char out[17];
   std::snprintf(out, sizeof out, "%016llx", static_cast<unsigned long long>(h));
@@ -88,7 +50,7 @@ void PsClient::configure(const JoinDecision& d) {
                   ": start pservers with --snapshot_dir to go back less after a crash"));
   }
   for (const size_t shard : d.shards) {
-    const std::vector<Origin> values = origins(cut_, shard, scope_);
+    const std::vector<ShardValue> values = shard_values(cut_, shard, scope_);
     request({shard}, "to take its first values", [&](ShardLink& link, uint64_t id) {
       wire::Connection& c = link.connection();
       wire::Configure configuration{.epoch = d.epoch,
@@ -100,7 +62,7 @@ void PsClient::configure(const JoinDecision& d) {
         if (l.spec->shard == shard)
           configuration.slices.push_back(
               {l.id, l.spec->name, l.spec->merged_grad, static_cast<int32_t>(l.spec->block)});
-      for (const Origin& o : values)
+      for (const ShardValue& o : values)
         configuration.variables.push_back({o.name,
                                            static_cast<uint8_t>(o.tensor.dtype()),
                                            {o.tensor.shape().begin(), o.tensor.shape().end()}});
@@ -144,12 +106,13 @@ std::optional<uint64_t> PsClient::collect() {
   guarded([&] {
     size_t last = 0;
     for (size_t shard = 0; shard < links_.size(); ++shard)
-      for (const Origin& o : slice_origins(cut_, shard, scope_)) {
+      for (const ShardValue& o : slice_values(cut_, shard, scope_)) {
         const uint64_t version = fetch(shard, o.name, o.tensor);
         if (version < step) last = shard;
         step = std::min(step, version);
       }
-    for (const Origin& o : shared_origins(cut_, last, scope_)) step = fetch(last, o.name, o.tensor);
+    for (const ShardValue& o : shared_values(cut_, last, scope_))
+      step = fetch(last, o.name, o.tensor);
   });
   return step;
 }

@@ -130,10 +130,8 @@ Names Session::field_names(const Reader& reader) const {
 }
 
 Plan& Session::train_plan() {
-  // Other trainers draw other random numbers in dropout; those of trainer 0 are a local run's.
-  if (client_ && client_->trainer() > 0)
-    cut_.trainer.random_seed = static_cast<uint32_t>(
-        mix64((uint64_t{client_->trainer()} << 32) | model_.net.main.random_seed));
+  if (client_)
+    cut_.trainer.random_seed = trainer_seed(model_.net.main.random_seed, client_->trainer());
   return executor_.plan(train_program(), scope_, field_names(train_data()), model_.fetches());
 }
 

@@ -23,6 +23,12 @@ constexpr uint64_t hash_text(std::string_view s) {
   return mix64(h);
 }
 
+// The seed of a trainer of a job. Trainers draw different random numbers in dropout; those of
+// trainer 0 are the ones of a job without pservers.
+constexpr uint32_t trainer_seed(uint32_t seed, uint32_t trainer) {
+  return trainer == 0 ? seed : static_cast<uint32_t>(mix64((uint64_t{trainer} << 32) | seed));
+}
+
 // A stream of numbers addressed by index.
 class RandomStream {
  public:

@@ -105,14 +105,16 @@ ValueSink into(Scope& scope) {
   };
 }
 
+bool can_be_saved(const Var& var) {
+  return var.kind == VarKind::lod_tensor || var.kind == VarKind::selected_rows;
+}
+
 VarList params_of(const Program& program) {
   return list_vars(program, [](const Var& v) { return v.param.has_value(); });
 }
 
 VarList persistables_of(const Program& program) {
-  return list_vars(program, [](const Var& v) {
-    return v.persistable && (v.kind == VarKind::lod_tensor || v.kind == VarKind::selected_rows);
-  });
+  return list_vars(program, [](const Var& v) { return v.persistable && can_be_saved(v); });
 }
 
 void check_file_name(const std::string& name) {

@@ -30,12 +30,14 @@ using ValueSource = std::function<ValueRef(const std::string& name)>;
 using ValueSink = std::function<void(const std::string& name, LoadedValue value)>;
 using VarList = std::vector<const Var*>;
 
-// From and into the variables of a scope, which outlives the result.
+// The values of a scope, and those that are loaded into one; the scope outlives both.
 ValueSource values_of(const Scope& scope);
 ValueSink into(Scope& scope);
 
-// The variables of all blocks that are parameters, or that outlive a run (feed and fetch lists,
-// readers and raw ones never do).
+// Whether files hold values of its kind: feed and fetch lists, readers and raw ones never are
+// saved.
+bool can_be_saved(const Var& var);
+// The variables of all blocks that are parameters, or that outlive a run and can be saved.
 VarList params_of(const Program& program);
 VarList persistables_of(const Program& program);
 

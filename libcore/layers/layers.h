@@ -49,7 +49,7 @@ std::string fc(const Builder& b, const Inputs& input, int64_t size, const FcOpti
 
 struct EmbeddingOptions {
   bool is_sparse = false;                   // the gradient holds only the rows that were used
-  bool is_distributed = false;              // the table lives on the parameter servers alone
+  bool is_distributed = false;              // kept in the op; without effect yet
   std::optional<int64_t> padding_idx = {};  // this id gives zeros; negative counts from the end
   ParamAttr param_attr = {};
   DType dtype = DType::f32;

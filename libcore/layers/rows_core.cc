@@ -50,7 +50,8 @@ Make declare_embedding(Arguments& a, const Resolve& at) {
   a.required("input", input, "ids, shape [..., 1], int64");
   a.required("size", size, "[rows, width] of the table");
   a.optional("is_sparse", o.is_sparse, "gradients hold only the rows that were used");
-  a.optional("is_distributed", o.is_distributed, "the table lives on the pservers alone");
+  a.optional("is_distributed", o.is_distributed,
+             "without effect yet: the table is a parameter like others");
   a.optional("padding_idx", o.padding_idx, "the id that gives zeros");
   a.optional("param_attr", o.param_attr, "the table");
   a.optional("dtype", o.dtype, "element type");

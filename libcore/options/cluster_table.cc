@@ -241,7 +241,7 @@ OptionTable run_rows() {
        .default_value = "",
        .help = "host:port that this pserver listens on, as it stands in pservers",
        .group = group,
-       .environment = {"PADDLE_CURRENT_ENDPOINT", "SERVER_ENDPOINT"}},
+       .environment = {"PADDLE_CURRENT_ENDPOINT", "CURRENT_ENDPOINT", "SERVER_ENDPOINT"}},
   };
 }
 

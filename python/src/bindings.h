@@ -11,6 +11,7 @@
 #include "exec/executor.h"
 #include "graph/program.h"
 #include "tensor/scope.h"
+#include "trainer/dataset_pass.h"
 
 namespace paddle {
 
@@ -49,7 +50,7 @@ struct PyScope : std::enable_shared_from_this<PyScope> {
 };
 using ScopePtr = std::shared_ptr<PyScope>;
 
-// Locks without ever waiting for it with the GIL held: whoever has the mutex may need the GIL.
+// Locks without ever waiting for it with the GIL held: the thread that has the mutex may need it.
 std::unique_lock<std::mutex> locked(std::mutex& mutex);
 
 // A tensor of its own, or that of a variable in a scope.
@@ -78,6 +79,9 @@ class PyExecutor {
   py::list run(const ProgramPtr& program, const ScopePtr& scope, const py::dict& feed,
                const py::list& fetch, bool return_numpy, int64_t step,
                const std::shared_ptr<PyJob>& job);
+  // A pass of `job`'s steps over a data set. Called without the GIL.
+  int64_t run_pass(const ProgramPtr& program, const ScopePtr& scope, std::vector<NextBatch> sources,
+                   const PassOptions& options, const std::shared_ptr<PyJob>& job);
   std::vector<OpCost> profile();
 
  private:
@@ -99,5 +103,6 @@ void bind_options(py::module_& m);
 void bind_io(py::module_& m);
 void bind_transpile(py::module_& m);
 void bind_serve(py::module_& m);
+void bind_shard_files(py::module_& m);
 
 }  // namespace paddle

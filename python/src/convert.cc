@@ -238,8 +238,7 @@ Tensor copied(const py::array& array, DType like, const std::string& what) {
   if (given != like) {
     require(is_float(like) || !is_float(given), Error::Kind::config, what, ": it is declared as ",
             name_of(like), ", and ", name_of(given),
-            " would lose what stands behind the point; convert it yourself: .astype('",
-            name_of(like), "')");
+            " would lose its fraction; convert it yourself: .astype('", name_of(like), "')");
     source = array.attr("astype")(numpy_dtype(like));
     if (!is_float(like)) {
       const bool same =

@@ -67,10 +67,10 @@ const T* elements(py::handle sample, int64_t width) {
 constexpr size_t large_copy = size_t{32} << 10;
 
 template <class T>
-py::object stacked(const py::tuple& samples, const Shape& shape) {
-  const int64_t width = shape.numel() / static_cast<int64_t>(samples.size());
-  std::vector<const T*> rows(samples.size());  // `samples` keeps what they point to
-  for (size_t i = 0; i < rows.size(); ++i) rows[i] = elements<T>(samples[i], width);
+py::object stacked(const std::vector<py::object>& values, const Shape& shape) {
+  const int64_t width = shape.numel() / static_cast<int64_t>(values.size());
+  std::vector<const T*> rows(values.size());  // `values` keeps what they point to
+  for (size_t i = 0; i < rows.size(); ++i) rows[i] = elements<T>(values[i], width);
   std::optional<Tensor> out;
   const auto copy = [&] {
     out.emplace(dtype_v<T>, shape);
@@ -86,38 +86,58 @@ py::object stacked(const py::tuple& samples, const Shape& shape) {
     copy();
   }
   for (size_t i = 0; i < rows.size(); ++i)
-    if (!rows[i] && (width != 1 || !number(samples[i], out->data<T>()[i]))) return py::none();
+    if (!rows[i] && (width != 1 || !number(values[i], out->data<T>()[i]))) return py::none();
   return py::cast(PyTensor(std::move(*out)));
 }
 
-// The samples of one variable as one tensor [samples, shape of one], or None where they are not all
-// arrays, or numbers, that fit as they are: numpy then says what is wrong, or converts.
-py::object stack_samples(const py::tuple& samples, const std::string& dtype,
-                         const py::tuple& shape) {
+// Field `index` of all samples as one tensor [samples, shape of one]. None where the samples are
+// not all tuples or lists of `fields` values, or where the values are not all arrays, or numbers,
+// that fit as they are: the caller then converts, or says what is wrong.
+py::object stack_field(const py::list& samples, size_t index, size_t fields,
+                       const std::string& dtype, const py::tuple& shape) {
   Shape whole{static_cast<int64_t>(samples.size())};
   for (const py::handle length : shape) whole.append(length.cast<int64_t>());
   if (samples.empty() || whole.numel() <= 0) return py::none();
-  if (dtype == "float32") return stacked<float>(samples, whole);
-  if (dtype == "int64") return stacked<int64_t>(samples, whole);
+  std::vector<py::object> values;  // holds references: other threads may change the list meanwhile
+  values.reserve(samples.size());
+  for (const py::handle sample : samples) {
+    PyObject* s = sample.ptr();
+    if (!PyTuple_CheckExact(s) && !PyList_CheckExact(s)) return py::none();
+    if (static_cast<size_t>(PySequence_Fast_GET_SIZE(s)) != fields) return py::none();
+    values.push_back(py::reinterpret_borrow<py::object>(PySequence_Fast_ITEMS(s)[index]));
+  }
+  if (dtype == "float32") return stacked<float>(values, whole);
+  if (dtype == "int64") return stacked<int64_t>(values, whole);
   return py::none();
 }
 
-// What random.shuffle() does, with the same numbers, in a fraction of its time: `bits` is
-// random.getrandbits.
-void shuffle_list(const py::list& list, const py::function& bits) {
-  for (size_t i = list.size(); i > 1; --i) {
-    const py::int_ width(std::bit_width(i));
-    size_t at = i;
-    while (at >= i) {  // not by pybind11's call, which would take most of the time
-      const auto drawn =
-          py::reinterpret_steal<py::object>(PyObject_CallOneArg(bits.ptr(), width.ptr()));
-      if (!drawn) throw py::error_already_set();
-      at = PyLong_AsSize_t(drawn.ptr());
-      if (PyErr_Occurred()) throw py::error_already_set();
+// The next `count` outputs of Python's generator: getrandbits(32 * count) puts them side by side,
+// the first one lowest.
+std::vector<uint32_t> random_words(const py::function& getrandbits, size_t count) {
+  const py::object drawn = getrandbits(32 * count);
+  const auto bytes = drawn.attr("to_bytes")(4 * count, "little").cast<py::bytes>();
+  std::vector<uint32_t> out(count);
+  std::memcpy(out.data(), PyBytes_AS_STRING(bytes.ptr()), 4 * count);
+  return out;
+}
+
+// What random.shuffle() does, with the same numbers and as many of them, in a fraction of its time.
+// Each place takes one output of the generator, and another one where that is out of range; so as
+// many as there are places left can be drawn at once and all are used.
+void shuffle_list(const py::list& list, const py::function& getrandbits) {
+  const size_t size = list.size();
+  require(size < (uint64_t{1} << 32), Error::Kind::config, "a list of ", size,
+          " samples cannot be shuffled");
+  for (size_t left = size; left > 1;) {
+    const std::vector<uint32_t> words = random_words(getrandbits, left - 1);
+    require(list.size() == size, Error::Kind::config, "the list changed while it was shuffled");
+    PyObject** items = PySequence_Fast_ITEMS(list.ptr());
+    for (const uint32_t word : words) {
+      const size_t at = word >> (32 - std::bit_width(left));
+      if (at >= left) continue;
+      --left;
+      std::swap(items[left], items[at]);
     }
-    if (list.size() < i)
-      throw Error(Error::Kind::config, "the list that is shuffled became shorter");
-    std::swap(PySequence_Fast_ITEMS(list.ptr())[i - 1], PySequence_Fast_ITEMS(list.ptr())[at]);
   }
 }
 
@@ -205,8 +225,9 @@ void bind_data(py::module_& m) {
       .def("start_pass", &PyReader::start_pass, py::arg("number"));
   m.def("shuffle", &shuffle_list, py::arg("list"), py::arg("getrandbits"),
         "Puts a list into the order that random.shuffle would give it.");
-  m.def("stack_samples", &stack_samples, py::arg("samples"), py::arg("dtype"), py::arg("shape"),
-        "One tensor of many samples, or None where they do not fit as they are.");
+  m.def("stack_field", &stack_field, py::arg("samples"), py::arg("index"), py::arg("fields"),
+        py::arg("dtype"), py::arg("shape"),
+        "One tensor of a field of many samples, or None where they do not fit as they are.");
   m.def(
       "find_dataset",
       [](const std::string& set, const std::string& file, const Places& places) {

@@ -6,8 +6,8 @@
 namespace paddle {
 namespace {
 
-// One class per kind of Error, so that a script can tell "fix it" from "try again". Immortal, as
-// exception classes of an extension are.
+// One class per kind of Error, so that a script can separate "fix it" from "try again". Immortal,
+// as exception classes of an extension are.
 struct Classes {
   PyObject* base = nullptr;
   PyObject* of[6] = {};
@@ -38,13 +38,14 @@ void bind_errors(py::module_& m) {
               "A program, a feed or an option is wrong: fix it and start again.");
   c.of[static_cast<int>(Error::Kind::data)] =
       derived(m, "DataError", PyExc_ValueError,
-              "A record, a data file or a model file is not what it should be.");
+              "A record, a data file or a model file is damaged or of another format.");
   c.of[static_cast<int>(Error::Kind::io)] =
-      derived(m, "FileError", PyExc_OSError, "The disk or the file system said no.");
+      derived(m, "FileError", PyExc_OSError, "A file could not be read or written.");
   c.of[static_cast<int>(Error::Kind::numeric)] =
-      derived(m, "NumericError", PyExc_ArithmeticError, "NaN or Inf where a number was needed.");
+      derived(m, "NumericError", PyExc_ArithmeticError, "A value is NaN or Inf.");
   c.of[static_cast<int>(Error::Kind::protocol)] =
-      derived(m, "ProtocolError", PyExc_ConnectionError, "A peer sent what it must not send.");
+      derived(m, "ProtocolError", PyExc_ConnectionError,
+              "A peer sent a message that the protocol does not allow.");
   c.of[static_cast<int>(Error::Kind::peer)] = derived(
       m, "PeerError", PyExc_ConnectionError, "A peer is gone or too slow: trying again may help.");
 

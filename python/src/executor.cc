@@ -79,6 +79,15 @@ Fed feeds_of(const Block& block, const py::dict& feed) {
   return out;
 }
 
+// Gives a plan what it reads; `copies` hold what it may write, so that a step can be computed
+// again.
+void feed_plan(Plan& plan, const std::vector<Tensor>& values, std::vector<Tensor>& copies) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (plan.writes_feed(i)) copies[i] = values[i].clone();
+    plan.feed(i, copies[i].empty() ? values[i] : copies[i]);
+  }
+}
+
 }  // namespace
 
 PyExecutor::PyExecutor(int threads, bool check_nan_inf, bool profile) {
@@ -105,17 +114,11 @@ py::list PyExecutor::run(const ProgramPtr& program, const ScopePtr& scope, const
     const std::lock_guard<std::mutex> alone(scope->mutex);
     if (job) join(scope, job);
     Plan& plan = executor_->plan(*program, scope->scope, fed.names, fetches);
-    std::vector<Tensor> changed(fed.tensors.size());  // copies that the plan may write
-    const auto give = [&] {
-      for (size_t i = 0; i < fed.tensors.size(); ++i) {
-        if (plan.writes_feed(i)) changed[i] = fed.tensors[i].clone();
-        plan.feed(i, changed[i].empty() ? fed.tensors[i] : changed[i]);
-      }
-    };
+    std::vector<Tensor> copies(fed.tensors.size());
     if (job) {
-      job->run(plan, *program, give);
+      job->run(plan, *program, [&] { feed_plan(plan, fed.tensors, copies); });
     } else {
-      give();
+      feed_plan(plan, fed.tensors, copies);
       plan.run(step < 0 ? program->next_step++ : static_cast<uint64_t>(step));
     }
     for (size_t i = 0; i < fetches.size(); ++i) fetched.push_back(plan.fetch(i));
@@ -130,6 +133,21 @@ py::list PyExecutor::run(const ProgramPtr& program, const ScopePtr& scope, const
     out[i] = return_numpy ? py::object(array_over(fetched[i])) : py::cast(PyTensor(fetched[i]));
   }
   return out;
+}
+
+int64_t PyExecutor::run_pass(const ProgramPtr& program, const ScopePtr& scope,
+                             std::vector<NextBatch> sources, const PassOptions& options,
+                             const std::shared_ptr<PyJob>& job) {
+  const std::lock_guard<std::mutex> one(mutex_);
+  const std::lock_guard<std::mutex> alone(scope->mutex);
+  join(scope, job);
+  const auto step = [&](const Batch& batch) -> Plan& {
+    Plan& plan = executor_->plan(*program, scope->scope, options.feeds, options.fetches);
+    std::vector<Tensor> copies(batch.fields.size());
+    job->run(plan, *program, [&] { feed_plan(plan, batch.fields, copies); });
+    return plan;
+  };
+  return ordered_pass(std::move(sources), step, options);
 }
 
 // Plans of a trainer half talk to the job that they belong to.

@@ -111,6 +111,19 @@ void bind_io(py::module_& m) {
         return array_over(read_v2_parameter(in, shape_of(shape)));
       },
       py::arg("bytes"), py::arg("shape"), py::arg("name") = "parameter");
+  m.def(
+      "v2_description",
+      [](const std::string& name, const py::object& shape) {
+        return py::bytes(v2_description({name, shape_of(shape)}));
+      },
+      py::arg("name"), py::arg("shape"));
+  m.def(
+      "parse_v2_description",
+      [](const std::string& bytes, const std::string& where) {
+        const V2Description found = parse_v2_description(bytes, where);
+        return py::make_tuple(found.name, tuple_of(found.shape));
+      },
+      py::arg("bytes"), py::arg("where"));
 }
 
 }  // namespace paddle

@@ -23,8 +23,8 @@ struct PyCut {
   size_t shard(const std::string& endpoint) const;
 };
 
-// Options of a daemon (libcore/options) for a script: `flags` by name over the variables
-// PADDLE_INIT_<NAME> of the rows that concern it. Roles and addresses are the script's own.
+// Options of a daemon (libcore/options) for a script: variables PADDLE_INIT_<NAME> of the rows that
+// concern it, then `flags` by name, then the defaults. Roles and addresses are the script's own.
 Options script_options(const OptionTable& table, const std::map<std::string, std::string>& flags);
 
 // A trainer's part in a job. It begins with the first step, in the scope of that step.

@@ -7,9 +7,9 @@
 
 namespace {
 
-// Batches of a pass, and what readers hold, are freed and asked for again: the memory stays with
-// the process, for giving it back and touching it anew costs a twentieth of recognize_digits. Who
-// has set malloc up by its variables gets that.
+// Batches of a pass, and what readers hold, are freed and allocated again. So the memory stays with
+// the process: returning it and touching it anew costs a twentieth of recognize_digits. The
+// variables of malloc take precedence.
 void keep_freed_memory() {
 #ifdef __GLIBC__
   for (const auto& [name, value] : paddle::current_environment())
@@ -31,6 +31,7 @@ PYBIND11_MODULE(_core, m) {
   paddle::bind_tensor(m);
   paddle::bind_transpile(m);  // before the executor, whose run() names its Job
   paddle::bind_serve(m);
+  paddle::bind_shard_files(m);
   paddle::bind_executor(m);
   paddle::bind_data(m);
   paddle::bind_dataset(m);

@@ -4,6 +4,7 @@
 #include "bindings.h"
 #include "options/cluster.h"
 #include "options/tables.h"
+#include "wire/connection.h"
 
 namespace paddle {
 namespace {
@@ -31,6 +32,23 @@ void bind_options(py::module_& m) {
       },
       py::arg("flags"), py::arg("environment"),
       "Name -> value, of all options. Throws ConfigError with every problem.");
+  m.def(
+      "option_environment",
+      [](const std::string& name) {
+        for (const OptionTable& table : {trainer_options(), pserver_options(), run_rows()})
+          for (const Option& row : table)
+            if (row.name == name) return row.environment;
+        throw Error(Error::Kind::config, "there is no option '", name, "'");
+      },
+      py::arg("name"),
+      "The variables, besides PADDLE_INIT_<NAME>, that give the option, in order.");
+  m.def(
+      "check_endpoints",
+      [](const std::vector<std::string>& endpoints, const std::string& what) {
+        for (const std::string& e : endpoints) wire::parse_endpoint(e, what);
+      },
+      py::arg("endpoints"), py::arg("what"),
+      "Throws ConfigError unless each is host:port; `what` names them in the sentence.");
   m.def(
       "parse_cluster",
       [](const std::vector<std::string>& flags, const Environment& environment) {

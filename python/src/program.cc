@@ -8,6 +8,7 @@
 #include "graph/text.h"
 #include "io/model_file.h"
 #include "io/program_buffer.h"
+#include "io/save.h"
 
 namespace paddle {
 namespace {
@@ -110,6 +111,7 @@ void bind_var(py::module_& m) {
       .def_property("lod_level", field(&Var::lod_level), assign(&Var::lod_level))
       .def_property("persistable", field(&Var::persistable), assign(&Var::persistable))
       .def_property("stop_gradient", field(&Var::stop_gradient), assign(&Var::stop_gradient))
+      .def_property_readonly("can_be_saved", [](const PyVar& v) { return can_be_saved(v.get()); })
       .def_property_readonly("is_parameter",
                              [](const PyVar& v) { return v.get().param.has_value(); })
       .def_property(
@@ -369,6 +371,7 @@ void bind_program(py::module_& m) {
       .def("next", [](NameMaker& n, const std::string& key) { return n.next(key); })
       .def_readwrite("prefix", &NameMaker::prefix);
   m.def("op_types", &op_types);
+  m.def("grad_name", [](const std::string& name) { return grad_name(name); });
   m.def("did_you_mean",
         [](const std::string& word, const Names& known) { return did_you_mean(word, known); });
 }

@@ -118,9 +118,10 @@ Options script_options(const OptionTable& table, const std::map<std::string, std
   for (const char* own : {"PADDLE_INIT_PORT", "PADDLE_INIT_PSERVERS", "PADDLE_INIT_TRAINER_ID",
                           "PADDLE_INIT_NUM_GRADIENT_SERVERS", "PADDLE_INIT_HOST"})
     environment.erase(own);
-  std::vector<std::string> arguments;
-  for (const auto& [name, value] : flags) arguments.push_back(text("--", name, "=", value));
-  return Options::parse(arguments, environment, table);
+  Options options = Options::parse({}, environment, table);
+  for (const auto& [name, value] : flags)
+    if (!options.given(name)) options.replace(name, value, "the script");
+  return options;
 }
 
 void bind_serve(py::module_& m) {

@@ -228,7 +228,7 @@ void bind_tensor(py::module_& m) {
            })
       .def(
           "drop_kids", [](const ScopePtr&) {},
-          "Scopes end when nobody holds them; this does nothing.");
+          "Does nothing: scopes end with the last reference to them.");
 }
 
 }  // namespace paddle

@@ -40,10 +40,7 @@ std::shared_ptr<PyCut> cut_program(const PyProgram& main, const PyProgram& start
                   .min_block_size = min_block_size,
                   .split = split_method_of(split)};
   out->cut = transpile(main, startup, out->options);
-  // Other trainers draw other random numbers in dropout; those of trainer 0 are a local run's.
-  if (trainer_id.value_or(0) > 0)
-    out->cut.trainer.random_seed =
-        static_cast<uint32_t>(mix64((uint64_t{*trainer_id} << 32) | main.random_seed));
+  out->cut.trainer.random_seed = trainer_seed(main.random_seed, trainer_id.value_or(0));
   return out;
 }
 
@@ -183,8 +180,9 @@ void bind_transpile(py::module_& m) {
       .def("collect", &PyJob::collect,
            "Parameters and optimizer state of the pservers into the scope of the job.")
       .def("close", &PyJob::close, py::arg("scope") = ScopePtr(),
-           "Leaves the job in good order. With a scope, one that made no step yet tells the others "
-           "so.")
+           "Leaves the job cleanly. With a scope, a trainer that made no step yet joins first, so "
+           "that "
+           "the others do not wait for it.")
       .def_property_readonly("cut", &PyJob::cut)
       .def_property_readonly("trainer_id", &PyJob::trainer)
       .def_property_readonly("step", &PyJob::step)

@@ -72,8 +72,8 @@ class BothWays(Case):
             self.one_pass(net)
             fluid.io.save_persistables(net.exe, self.at("python"), net.main)
             out = self.trainer("--job=test", "--init_model_path=python")
-            told = float(re.search(r"samples=102 AvgCost=(\S+)", out)[1])
-            self.assertAlmostEqual(told, self.cost_of_test_data(net), delta=1e-5 * told)
+            printed = float(re.search(r"samples=102 AvgCost=(\S+)", out)[1])
+            self.assertAlmostEqual(printed, self.cost_of_test_data(net), delta=1e-5 * printed)
 
             self.trainer("--init_model_path=python", "--num_passes=1", "--save_dir=out")
             self.one_pass(net)

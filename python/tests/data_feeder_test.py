@@ -66,7 +66,7 @@ class Feeder(unittest.TestCase):
         value, = exe.run(feed=self.feed([self.x], [([1.0] * 13,), ([2.0] * 13,)]), fetch_list=[out])
         self.assertEqual(value.tolist(), [39.0])
 
-    def test_a_sample_in_place_of_a_batch_is_told(self):
+    def test_a_sample_in_place_of_a_batch_is_reported(self):
         with self.assertRaisesRegex(TypeError, "a batch is a list of samples, each a tuple of 2 values.*such as 1"):
             self.feed([self.x, self.y], [1, 2])
 

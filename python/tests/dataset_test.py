@@ -24,7 +24,7 @@ class InPlace(unittest.TestCase):
         home = {"HOME": os.path.join(self.dir, "home"), "PADDLE_DATA_HOME": ""}
         self.enterContext(mock.patch.dict(os.environ, home))
         self.enterContext(mock.patch.object(common, "data_dir", self.dir))
-        self.enterContext(mock.patch.object(common, "_told", set()))
+        self.enterContext(mock.patch.object(common, "_printed", set()))
         self.err = self.enterContext(contextlib.redirect_stderr(io.StringIO()))
 
     def write(self, name, data):
@@ -114,7 +114,7 @@ class FromFiles(InPlace):
         self.assertEqual(list(imikolov.test(words, 4)()), [(1, 3, 4, 0)])
         self.assertEqual(list(imikolov.lines()()), ["a b a", "c a <unk>"])
 
-    def test_a_damaged_file_is_told(self):
+    def test_a_damaged_file_is_reported(self):
         self.write("uci_housing/housing.data", b"1 2 3\n")
         with self.assertRaisesRegex(ValueError, r"housing.data:1: expected"):
             list(uci_housing.train()())

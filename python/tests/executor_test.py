@@ -155,22 +155,23 @@ class Run(Case):
             with self.says(RuntimeError, "Attempted to use a closed Executor"):
                 net.start()
 
-    def test_hooks_of_divided_programs(self):
+    def test_half_of_a_divided_program_runs_itself(self):
         calls = []
+
+        class Half:
+            def run(self, executor, *args):
+                executor._jobs.add(self)
+                calls.append((executor, *args))
+                return ["answer"]
+
+            def close(self):
+                calls.append("closed")
+
         with fresh() as net:
-            net.main._distributed = object()
-            before = fluid.Executor._run_hook, fluid.Executor._close_hook
-            try:
-                fluid.Executor._run_hook = None
-                with self.says(core.ConfigError, "paddle.fluid.transpiler"):
-                    net.run()
-                fluid.Executor._run_hook = lambda *args: calls.append(args) or ["answer"]
-                fluid.Executor._close_hook = calls.append
-                self.assertEqual(net.run({"x": 1}, ["y"]), ["answer"])
-                net.exe.close()
-            finally:
-                fluid.Executor._run_hook, fluid.Executor._close_hook = map(staticmethod, before)
-            self.assertEqual(calls, [(net.exe, net.main, {"x": 1}, ["y"], net.scope, True), net.exe])
+            net.main._distributed = Half()
+            self.assertEqual(net.run({"x": 1}, ["y"]), ["answer"])
+            net.exe.close()
+            self.assertEqual(calls, [(net.exe, net.main, {"x": 1}, ["y"], net.scope, True), "closed"])
 
 
 class Sequences(Case):
@@ -209,7 +210,7 @@ class Sequences(Case):
 
 
 class Copies(Case):
-    """A big array of which the program reads one row: whoever copies it, touches all of it."""
+    """A big array of which the program reads one row: a copy would touch all of it."""
 
     def growth(self, make):
         code = f"""

@@ -1,6 +1,6 @@
 """A Fleet worker or server whose parameter only adds up: the gradient of sum(x · w) is the sum of x, whatever w is.
 
-With sgd, a rate of 1 and whole numbers all arithmetic is exact, so the parameter tells which gradients were applied,
+With sgd, a rate of 1 and whole numbers all arithmetic is exact, so the parameter shows which gradients were applied,
 and how often, in whatever order. Prints "sum" (what this worker sent) and "w" (when those of all are applied).
 """
 import os

@@ -144,7 +144,7 @@ else:
 
 class Mpi(JobCase):
     def test_servers_end_with_the_workers(self):
-        """mpirun waits for all of its processes, and nobody stops the servers."""
+        """mpirun waits for all of its processes, and the servers are not stopped."""
         script = os.path.join(self.dir, "mpi.py")
         with open(script, "w") as f:
             f.write(UNDER_MPIRUN)

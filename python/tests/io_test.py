@@ -1,4 +1,4 @@
-"""Files: the layouts that PaddlePaddle has, to the byte; what is wrong with a file is told."""
+"""Files: the layouts that PaddlePaddle has, to the byte; what is wrong with a file is reported."""
 import os
 import pickle
 import struct
@@ -156,8 +156,8 @@ class Files(Case):
         state = fluid.io.load_program_state(self.dir + "/deep/net")
         state["fc_0.w_0"] = state["fc_0.w_0"][:12]
         del state["learning_rate_0"]
-        told = "'fc_0.w_0' is float32 [13, 1], found float32 [12, 1]"
-        with self.says(core.DataError, told, "'learning_rate_0' is not"):
+        problem = "'fc_0.w_0' is float32 [13, 1], found float32 [12, 1]"
+        with self.says(core.DataError, problem, "'learning_rate_0' is not"):
             fluid.io.set_program_state(self.net.main, state)
         with open(self.dir + "/evil.pdparams", "wb") as f:
             f.write(pickle.dumps({"a": os.system}))

@@ -1,4 +1,4 @@
-"""What a user does wrong is told in a sentence: what, where, what to do."""
+"""A mistake of the user is reported in a sentence: what, where, what to do."""
 import os
 import shutil
 import subprocess
@@ -38,9 +38,9 @@ class Feeds(Case):
         self.net.run({"x": X, "y": Y}, [self.loss])  # nothing is broken by it
 
     def test_missing(self):
-        with self.says(core.ConfigError, "'y'", "feed it", "made at", "support.py") as told:
+        with self.says(core.ConfigError, "'y'", "feed it", "made at", "support.py") as error:
             self.net.run({"x": X}, [self.loss])
-        self.assertIn('layer("square_error_cost"', told.text)
+        self.assertIn('layer("square_error_cost"', error.text)
 
     def test_missing_of_a_known_shape(self):
         with fresh() as net:

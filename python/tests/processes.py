@@ -87,7 +87,7 @@ class Job(unittest.TestCase):
         return path
 
     def port(self, *hosts):
-        """A port that is free on all these addresses. It stays bound, not listening, so that nobody else is given
+        """A port that is free on all these addresses. It stays bound, not listening, so that no other process is given
         it."""
         for _ in range(100):
             held = []
@@ -116,7 +116,7 @@ class Job(unittest.TestCase):
             return next(int(line.rsplit(":", 1)[1]) for line in f if line.startswith("dense "))
 
     def stop(self, *processes):
-        """Ends pservers as an operator does; they end in good order."""
+        """Ends pservers as an operator does; they end cleanly."""
         for p in processes:
             p.popen.send_signal(signal.SIGTERM)
         for p in processes:

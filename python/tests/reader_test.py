@@ -43,7 +43,7 @@ class Batches(unittest.TestCase):
     def test_version(self):
         self.assertRegex(paddle.__version__, r"^\d+\.\d+\.\d+")
 
-    def test_an_unknown_name_is_told(self):
+    def test_an_unknown_name_is_reported(self):
         with self.assertRaisesRegex(AttributeError, "no attribute 'flued'"):
             paddle.flued
 
@@ -62,8 +62,10 @@ class InOneThread(unittest.TestCase):
             want = list(range(n))
             random.seed(n)
             random.shuffle(want)
+            after = random.random()
             random.seed(n)
             self.assertEqual(list(reader.shuffle(numbers(n), n)()), want)
+            self.assertEqual(random.random(), after)  # as many random numbers were drawn
 
     def test_shuffle_permutes_within_its_buffer(self):
         random.seed(7)
@@ -159,12 +161,12 @@ class Processes(unittest.TestCase):
             self.assertEqual(sorted(made()), list(range(80)))
             self.assertEqual(sorted(made()), list(range(80)))
 
-    def test_a_failure_is_told(self):
+    def test_a_failure_is_reported(self):
         for use_pipe in (True, False):
             with self.assertRaisesRegex(RuntimeError, r"(?s)reader 1 of .*KeyError: 'no more'"):
                 list(reader.multiprocess_reader([numbers(2), failing(3)], use_pipe)())
 
-    def test_a_process_that_dies_is_told(self):
+    def test_a_process_that_dies_is_reported(self):
         def dies():
             yield 1
             os._exit(0)

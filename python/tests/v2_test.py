@@ -51,11 +51,11 @@ class V2(unittest.TestCase):
         trainer = paddle.trainer.SGD(cost, parameters, paddle.optimizer.Momentum(momentum=0, learning_rate=0.01))
         data, costs = samples(), []
 
-        def tell(e):
+        def on_event(e):
             if isinstance(e, paddle.event.EndIteration):
                 costs.append(e.cost)
 
-        trainer.train(paddle.batch(lambda: iter(data), 5), num_passes=2, event_handler=tell)
+        trainer.train(paddle.batch(lambda: iter(data), 5), num_passes=2, event_handler=on_event)
         want = []
         for _ in range(2):
             for i in range(0, len(data), 5):
@@ -135,7 +135,7 @@ class V2(unittest.TestCase):
         self.assertEqual([g.tolist() for g in got],
                          [[[6, 7], [8, 9]], [[12, 15], [8, 9]], [[4, 5], [8, 9]], [[2, 3], [8, 9]], [[4, 5], [8, 9]],
                           [[101], [10]]])
-        with self.assertRaisesRegex(ValueError, "wants sequences"):
+        with self.assertRaisesRegex(ValueError, "needs sequences"):
             paddle.layer.pooling(flags)
 
     def test_images(self):
@@ -192,7 +192,7 @@ class Tar(unittest.TestCase):
         parameters.init_from_tar(io.BytesIO(file.getvalue()))
         np.testing.assert_array_equal(parameters[w], again[w])
 
-    def test_damaged_files_are_told(self):
+    def test_damaged_files_are_reported(self):
         def tar(*members):
             file = io.BytesIO()
             with tarfile.TarFile(fileobj=file, mode="w") as t:
@@ -206,10 +206,11 @@ class Tar(unittest.TestCase):
         head = struct.pack("<IIQ", 0, 4, 2)
         for members, words in (([("w.protobuf", config_of_w)], "does not hold it"),
                                ([("w.protobuf", b"\xff"), ("w", b"")], "no description"),
-                               ([("w.protobuf", config_of_w), ("w", head[:5])], "within its head"),
-                               ([("w.protobuf", config_of_w), ("w", head + b"1234")], "ends after 4 of 8 bytes"),
+                               ([("w.protobuf", config_of_w), ("w", head[:5])], "a v2 parameter's head"),
+                               ([("w.protobuf", config_of_w), ("w", head + b"1234")],
+                                "expected 2 elements of 4 bytes, found 4 bytes"),
                                ([("w.protobuf", config_of_w), ("w", struct.pack("<IIQ", 0, 8, 2))],
-                                "2 elements of 8 bytes")):
+                                "expected 2 elements of 8 bytes, found 0 bytes")):
             with self.assertRaisesRegex(ValueError, words):
                 paddle.parameters.Parameters.from_tar(tar(*members))
 

@@ -30,3 +30,26 @@ TEST_CASE("v2 parameter files", "[io]") {
   FileParts none;
   CHECK_THROWS_WITH(add_v2_parameter(none, Tensor::of<int64_t>({1}, {1})), Contains("int64"));
 }
+
+TEST_CASE("descriptions of v2 parameters", "[io]") {
+  const std::string weight = "\x0a\x01w\x10\x0a\x48\x05\x48\x02";
+  CHECK(v2_description({"w", {5, 2}}) == weight);
+  const V2Description w = parse_v2_description(weight, "w.protobuf");
+  CHECK((w.name == "w" && w.shape == Shape{5, 2}));
+
+  const std::string bias = "\x0a\x07y.wbias\x10\x03\x48\x01\x48\x03";
+  CHECK(v2_description({"y.wbias", {3}}) == bias);
+  CHECK(parse_v2_description(bias, "b").shape == Shape{3});
+  // Fields that we do not know are skipped: a learning rate (3) and a device (22).
+  const std::string more = std::string("\x19\0\0\0\0\0\0\xf0\x3f", 9) + "\xb0\x01\x01";
+  CHECK(parse_v2_description(weight + more, "w").shape == Shape{5, 2});
+
+  CHECK_THROWS_WITH(parse_v2_description("\xff", "w.protobuf"),
+                    Contains("'w.protobuf' is no description"));
+  CHECK_THROWS_WITH(parse_v2_description("\x0a\x01w", "w"),
+                    Contains("lacks the name or the shape"));
+  const std::string huge = std::string("\x48") + std::string(9, '\xff') + "\x01";
+  CHECK_THROWS_WITH(parse_v2_description(weight + huge, "w"), Contains("describes a dimension"));
+  for (size_t n = 0; n < weight.size(); ++n)
+    if (n != 7) CHECK_THROWS_AS(parse_v2_description(weight.substr(0, n), "w"), Error);
+}

@@ -1,4 +1,4 @@
-r"""Linear regression with two pservers and two trainers, each of which says goodbye with exe.close().
+r"""Linear regression with two pservers and two trainers, each of which leaves the job with exe.close().
 
     PADDLE_TRAINING_ROLE=PSERVER PADDLE_CURRENT_IP=ps0 PADDLE_PSERVER_IPS=ps0,ps1 PADDLE_TRAINERS=2 \
         PADDLE_PSERVER_PORT=6174 python fluid_dist.py

@@ -82,7 +82,7 @@ def main():
                                          is_async=os.getenv("ASYNC", "0") == "1")
     trainer = paddle.trainer.SGD(cost, parameters, optimizer, is_local=not CLUSTER)
 
-    def tell(event):
+    def on_event(event):
         if isinstance(event, paddle.event.EndIteration) and event.batch_id % 100 == 0:
             print(f"Pass {event.pass_id}, Batch {event.batch_id}, Cost {event.cost:f}, {event.metrics}", flush=True)
         if isinstance(event, paddle.event.EndPass):
@@ -92,7 +92,7 @@ def main():
                 with gzip.open(f"params_pass_{event.pass_id}.tar.gz", "wb") as f:
                     trainer.save_parameter_to_tar(f)
 
-    trainer.train(batches("train.txt", words, MAX_BATCHES), num_passes=PASSES, event_handler=tell)
+    trainer.train(batches("train.txt", words, MAX_BATCHES), num_passes=PASSES, event_handler=on_event)
 
 
 main()

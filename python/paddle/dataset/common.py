@@ -13,12 +13,12 @@ from .. import _core
 __all__ = ["DATA_HOME", "cluster_files_reader", "download", "md5file", "split"]
 
 DATA_HOME = os.environ.get("PADDLE_DATA_HOME") or os.path.expanduser("~/.cache/paddle/dataset")
-"""Where files belong that a script wants from `download`."""
+"""Where `download` expects files."""
 
 data_dir = os.environ.get("PADDLE_INIT_DATA_DIR", "")
 """Searched first; `paddle.v2.init(data_dir=…)` sets it."""
 
-_told: set = set()
+_printed: set = set()
 _idle: Dict[Any, list] = {}  # readers of sets that are in memory, by where they came from
 
 
@@ -27,10 +27,10 @@ def places() -> "_core.DataPlaces":
     return _core.DataPlaces(data_dir, os.environ.get("PADDLE_DATA_HOME", ""), os.path.expanduser("~"))
 
 
-def tell(sentence: str) -> None:
-    """Says a thing on stderr, once in the life of a process."""
-    if sentence not in _told:
-        _told.add(sentence)
+def print_once(sentence: str) -> None:
+    """Prints a sentence to stderr, once per process."""
+    if sentence not in _printed:
+        _printed.add(sentence)
         print(sentence, file=sys.stderr)
 
 
@@ -43,7 +43,7 @@ def read_known(set_name: str, first_file: str, test: bool) -> Iterator[List[np.n
     idle = _idle.setdefault(key, [])
     reader = idle.pop() if idle else _core.DataReader(set_name, places(), test=test)
     if _core.find_dataset(set_name, first_file, places()) is None:
-        tell(f"paddle.dataset.{reader.source()}")
+        print_once(f"paddle.dataset.{reader.source()}")
     try:
         reader.start_pass(0)
         yield from reader

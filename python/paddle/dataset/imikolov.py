@@ -3,7 +3,7 @@ import enum
 from typing import Callable, Dict, Iterator, Tuple
 
 from .. import _core
-from .common import places, tell
+from .common import places, print_once
 
 __all__ = ["DataType", "build_dict", "lines", "test", "train"]
 
@@ -14,10 +14,10 @@ class DataType(enum.IntEnum):
     SEQ = 2
 
 
-def _tell(test_part: bool) -> None:
+def _report_missing(test_part: bool) -> None:
     missing = _core.text_missing(places(), test_part)
     if missing:
-        tell(f"paddle.dataset.{missing}: sentences are generated from seed 1")
+        print_once(f"paddle.dataset.{missing}: sentences are generated from seed 1")
 
 
 def build_dict(min_word_freq: int = 50) -> Dict[str, int]:
@@ -25,14 +25,14 @@ def build_dict(min_word_freq: int = 50) -> Dict[str, int]:
 
     `<s>` and `<e>` count once per line; `<unk>` is the last number.
     """
-    _tell(False)
+    _report_missing(False)
     return _core.build_dictionary(places(), min_word_freq=min_word_freq)
 
 
 def lines(test_part: bool = False) -> Callable[[], Iterator[str]]:
     """A reader of the lines of the training or the test part, as text."""
     def read():
-        _tell(test_part)
+        _report_missing(test_part)
         yield from _core.text_lines(places(), test_part)
 
     return read
@@ -46,7 +46,7 @@ def _reader(word_idx: Dict[str, int], n: int, data_type: DataType, test_part: bo
         raise ValueError(f"n must be the number of words of a sample, got {n}")
 
     def samples():
-        _tell(test_part)
+        _report_missing(test_part)
         begin, end = word_idx.get("<s>", unknown), word_idx.get("<e>", unknown)
         for line in _core.text_lines(places(), test_part):
             ids = [word_idx.get(word, unknown) for word in line.split()]

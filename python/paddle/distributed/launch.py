@@ -1,7 +1,7 @@
-"""Refused: collective training is not there. ``paddle.distributed.launch_ps`` starts a training with parameter
+"""Refused: collective training is not supported. ``paddle.distributed.launch_ps`` starts a training with parameter
 servers."""
 import sys
 
 if __name__ == "__main__":
-    sys.exit("paddle.distributed.launch starts collective training, which is not there; use "
+    sys.exit("paddle.distributed.launch starts collective training, which is not supported; use "
              "paddle.distributed.launch_ps")

@@ -2,12 +2,12 @@
 
     python -m paddle.distributed.launch_ps --worker_num 2 --server_num 2 script.py [arguments of the script]
 
-Every process runs the script; the environment tells it its role, by the names of all eras. What a process prints
+Every process runs the script; environment variables give its role, by the names of all versions of Fluid. Its output
 goes to ``logs/serverlog.N`` or ``logs/workerlog.N``. When all workers have ended the servers are stopped. When a
 process fails, all are stopped, and the end of its log is shown.
 
 A job of several machines is started on each of them, with the same ``--cluster_node_ips`` and its own ``--node_ip``.
-The servers of a machine then stay until the workers of all machines have said goodbye.
+The servers of a machine then stay until the workers of all machines have left the job.
 """
 import argparse
 import ctypes
@@ -23,7 +23,7 @@ from typing import Dict, List, Optional
 
 __all__ = ["launch", "main"]
 
-_PATIENCE = 10.0  # seconds that processes have to end after SIGTERM
+_STOP_SECONDS = 10.0  # seconds that processes have to end after SIGTERM
 _SHOWN_LINES = 20  # of the log of a process that failed
 
 
@@ -58,7 +58,7 @@ def _parse(arguments: Optional[List[str]]):
 
 
 def _free_ports(host: str, count: int):
-    """Ports that nobody has, and the sockets that keep them until the servers have bound them too."""
+    """Free ports, and the sockets that keep them free until the servers have bound them too."""
     held = []
     for _ in range(count):
         s = socket.socket()
@@ -101,8 +101,8 @@ class _Job:
     def _environment(self, **own) -> dict:
         env = {k: v for k, v in os.environ.items() if k.lower() not in ("http_proxy", "https_proxy")}
         hosts = ",".join(e.rpartition(":")[0] for e in self.endpoints)
-        everybody = ",".join(self.endpoints)
-        env.update(PADDLE_PSERVERS_IP_PORT_LIST=everybody, PADDLE_PSERVER_ENDPOINTS=everybody, PADDLE_PSERVERS=hosts,
+        joined = ",".join(self.endpoints)
+        env.update(PADDLE_PSERVERS_IP_PORT_LIST=joined, PADDLE_PSERVER_ENDPOINTS=joined, PADDLE_PSERVERS=hosts,
                    PADDLE_TRAINERS_NUM=str(self.workers), PADDLE_TRAINERS=str(self.workers), TRAINERS=str(self.workers),
                    POD_IP=self.args.node_ip, PYTHONUNBUFFERED="1", **own)
         return env
@@ -138,29 +138,29 @@ class _Job:
         while workers or servers:
             name, code = self.ended.get()
             if code != 0 or (self.alone and name.startswith("server")):
-                self._tell_failure(name, code)
+                self._print_failure(name, code)
                 return code if code > 0 else 128 - code if code < 0 else 1
             workers.discard(name)
             servers.discard(name)
             if name.startswith("worker") and not workers:
-                _say("all workers exit, going to finish parameter server" if self.alone else
+                _print("all workers exit, going to finish parameter server" if self.alone else
                      "all workers of this machine exit; the servers stay until those of the others have ended")
         return 0
 
-    def _tell_failure(self, name: str, code: int) -> None:
+    def _print_failure(self, name: str, code: int) -> None:
         how = "was ended by signal %d" % -code if code < 0 else "ended with code %d" % code
-        _say("%s %s%s; the end of %s:" % (name, how, " before the workers" if name.startswith("server") else "",
+        _print("%s %s%s; the end of %s:" % (name, how, " before the workers" if name.startswith("server") else "",
                                           self.logs[name]))
         with open(self.logs[name], errors="replace") as f:
             for line in f.readlines()[-_SHOWN_LINES:]:
-                _say("    " + line.rstrip("\n"))
+                _print("    " + line.rstrip("\n"))
 
     def stop(self) -> None:
-        """Ends all processes that still run: in good order, and then by force."""
+        """Ends all processes that still run: first with SIGTERM, then with SIGKILL."""
         running = {n: p for n, p in self.processes.items() if p.poll() is None}
         for p in running.values():
             _kill(p, signal.SIGTERM)
-        end = time.monotonic() + _PATIENCE
+        end = time.monotonic() + _STOP_SECONDS
         for p in running.values():
             try:
                 p.wait(max(0.0, end - time.monotonic()))
@@ -185,7 +185,7 @@ def _end_with_parent() -> None:
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
 
 
-def _say(line: str) -> None:
+def _print(line: str) -> None:
     sys.stderr.write(line + "\n")
     sys.stderr.flush()
 
@@ -199,19 +199,19 @@ def launch(arguments: Optional[List[str]] = None) -> int:
     args = _parse(arguments)
     job = _Job(args)
     if args.print_config:
-        _say("servers: %s; workers: %d; logs in %s" % (",".join(job.endpoints), job.workers, args.log_dir))
+        _print("servers: %s; workers: %d; logs in %s" % (",".join(job.endpoints), job.workers, args.log_dir))
     before = signal.signal(signal.SIGTERM, _stop_by_signal)
     try:
         job.start()
         code = job.wait()
     except KeyboardInterrupt:
-        _say("stopping all processes")
+        _print("stopping all processes")
         code = 130
     finally:
         job.stop()
         signal.signal(signal.SIGTERM, before)
     if code == 0:
-        _say("all parameter server are killed")
+        _print("all parameter server are killed")
     return code
 
 

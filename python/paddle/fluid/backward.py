@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Callable, List, Optional, Sequence, Tuple
 
 from .. import _core
-from .framework import Parameter, Variable
+from .framework import Parameter, Variable, grad_var_name
 from .layers._call import names_of
 
 __all__ = ["append_backward", "calc_gradient", "gradients"]
@@ -40,7 +40,7 @@ def _clip_errors(block) -> None:
     """Limits the gradients of variables that have an `error_clip`, right after the op that completes them."""
     for var in list(block.vars.values()):
         clip = getattr(var, "error_clip", None)
-        grad = var.name + "@GRAD"
+        grad = grad_var_name(var.name)
         if clip is None or not block.has_var(grad):
             continue
         last = max((i for i, op in enumerate(block.ops) if grad in op.output_arg_names), default=None)

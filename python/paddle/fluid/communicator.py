@@ -1,6 +1,6 @@
 """The communicator of asynchronous training.
 
-Gradients are merged and sent, and parameters taken, by the job of the trainer itself; a Communicator tells when that
+Gradients are merged and sent, and parameters taken, by the job of the trainer itself; a Communicator marks when that
 begins and ends, for scripts that were written with one.
 """
 from . import core

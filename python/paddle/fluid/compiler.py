@@ -1,4 +1,4 @@
-"""CompiledProgram and its relatives: every program is compiled when it is run; these carry the wishes that count."""
+"""CompiledProgram and related classes. Every program is compiled when it is run; these hold options for that."""
 from .. import _core
 from . import core, framework
 from .executor import Executor
@@ -7,7 +7,7 @@ __all__ = ["BuildStrategy", "CompiledProgram", "ExecutionStrategy", "ParallelExe
 
 
 class _Fields:
-    """Fields with defaults; a name that is not there is an AttributeError with a suggestion."""
+    """Fields with defaults; an unknown name is an AttributeError with a suggestion."""
 
     _DEFAULTS = {}
 
@@ -29,7 +29,7 @@ class _Fields:
 
 
 class BuildStrategy(_Fields):
-    """How a program shall be compiled. The compiler fuses ops and shares memory by itself; fields are accepted."""
+    """How to compile a program. Its fields have no effect: the compiler always fuses ops and shares memory."""
 
     class ReduceStrategy:
         """Where gradients of several devices are summed; there is one device."""
@@ -52,7 +52,7 @@ class BuildStrategy(_Fields):
 
 
 class ExecutionStrategy(_Fields):
-    """How a program shall be run: num_threads share the work of large ops."""
+    """How to run a program: num_threads share the work of large ops."""
 
     class ExecutorType:
         """Accepted; there is one kind of executor."""
@@ -65,7 +65,7 @@ class ExecutionStrategy(_Fields):
 
 
 class CompiledProgram:
-    """A program with wishes for its compilation; Executor.run() takes it like a Program."""
+    """A program with options for its compilation; Executor.run() takes it like a Program."""
 
     def __init__(self, program_or_graph):
         program = getattr(program_or_graph, "_program", program_or_graph)

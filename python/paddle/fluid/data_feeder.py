@@ -28,13 +28,15 @@ class _Field:
         self.sample_shape = self.shape[1:] if plain else None
         self.dtype_name = self.dtype.name
 
+    def stacked(self, samples: List[Any], index: int, fields: int) -> Optional["core.LoDTensor"]:
+        """The tensor of a field of samples that need no conversion, else None."""
+        if self.sample_shape is None:
+            return None
+        return _core.stack_field(samples, index, fields, self.dtype_name, self.sample_shape)
+
     def tensor(self, values: Sequence[Any]) -> "core.LoDTensor":
         if self.lod_level > 0:
             return self._sequences(values)
-        if self.sample_shape is not None:
-            tensor = _core.stack_samples(values, self.dtype_name, self.sample_shape)
-            if tensor is not None:
-                return tensor
         try:
             array = np.asarray(values, dtype=self.dtype)
         except (TypeError, ValueError) as error:
@@ -96,6 +98,17 @@ class DataFeeder:
         """Variable name -> LoDTensor for a batch of samples."""
         samples = iterable if isinstance(iterable, list) else list(iterable)
         n = len(self._fields)
+        out = {field.name: field.stacked(samples, i, n) for i, field in enumerate(self._fields)}
+        if None in out.values():
+            self._check(samples)
+            columns = zip(*samples) if samples else [()] * n
+            for field, values in zip(self._fields, columns):
+                if out[field.name] is None:
+                    out[field.name] = field.tensor(values)
+        return out
+
+    def _check(self, samples: List[Any]) -> None:
+        n = len(self._fields)
         try:
             lengths = set(map(len, samples))
         except TypeError:
@@ -103,8 +116,6 @@ class DataFeeder:
                             f"samples such as {samples[0]!r}") from None
         for length in lengths:
             assert length == n, f"The number of fields in data ({length}) does not match len(feed_list) ({n})"
-        columns = zip(*samples) if samples else [()] * n
-        return {field.name: field.tensor(values) for field, values in zip(self._fields, columns)}
 
     def feed_parallel(self, iterable: Iterable[Iterable[Sequence[Any]]],
                       num_places: Optional[int] = None) -> Iterator[Dict[str, "core.LoDTensor"]]:

@@ -41,6 +41,8 @@ class Task:
             Task._running.discard(self)
 
     def start(self) -> "Task":
+        atexit.unregister(Task.end_all)  # registered once, however many there are
+        atexit.register(Task.end_all)
         Task._running.add(self)
         self._or_stop(threading.Thread(target=self._run, daemon=True).start)
         return self
@@ -76,8 +78,6 @@ class Task:
         for task in running:
             task.join(1)
 
-
-atexit.register(Task.end_all)
 
 
 class DatasetFactory:

@@ -1,12 +1,10 @@
 """Executor.train_from_dataset and infer_from_dataset."""
 import sys
-import threading
-import time
 from typing import Any, Callable, List, Optional, Sequence
 
 from .. import _core
-from . import executor as executors
-from .dataset import DatasetBase, Task
+from . import core, executor as executors
+from .dataset import DatasetBase
 from .framework import Program, Variable, default_main_program
 
 _CODES = {"float32": "f", "float64": "d", "int64": "l", "int32": "i", "bool": "b", "uint8": "h"}
@@ -49,52 +47,11 @@ def run_from_dataset(executor, program: Optional[Program], dataset: Optional[Dat
     feeds = [v.name for v in dataset.use_var]
     show = _printer(names, infos)
     source = dataset._source()
+    job = None
     if program._distributed is not None:
-        _serial(executor, program, scope, source, threads, feeds, names, print_period, show)
-        return
-    _core.hogwild(program._core, scope, source, threads, feeds, names, print_period, debug, show)
-
-
-def _serial(executor, program, scope, source, threads, feeds, names, print_period, show) -> None:
-    """One step at a time, as the pservers count them, over batches that several threads read."""
-    lock, failures, count = threading.Lock(), [], 0
-
-    def work():
-        nonlocal count
-        stream = source.open() if hasattr(source, "open") else source
-        while not failures:
-            batch = stream.next()
-            if batch is None:
-                return
-            with lock:
-                if failures:
-                    return
-                values = executor.run(program, feed=dict(zip(feeds, batch)), fetch_list=names, scope=scope,
-                                      return_numpy=False)
-                count += 1
-                if names and count % print_period == 0:
-                    show(values)
-
-    def stop(error=None):
-        failures.append(error)
-        source.stop()
-
-    def guarded():
-        try:
-            work()
-        except BaseException as error:
-            stop(error)
-
-    tasks = [Task(guarded, stop) for _ in range(threads)]
-    try:
-        for task in tasks:
-            task.start()
-        for task in tasks:
-            task.wait()
-    except BaseException:  # Ctrl-C: the others end their commands, too
-        end = time.monotonic() + 1
-        for task in tasks:
-            task.join(end - time.monotonic())
-        raise
-    if failures:
-        raise failures[0]
+        job = getattr(program._distributed, "job", None)
+        if job is None:
+            raise core.ConfigError("a data set is trained on by the program of a trainer, which this is not: use what "
+                                   "get_trainer_program() returns")
+        executor._jobs.add(program._distributed)
+    _core.run_pass(executor._core, program._core, scope, source, threads, feeds, names, print_period, debug, show, job)

@@ -10,9 +10,12 @@ __all__ = ["Accuracy", "Evaluator"]
 
 
 class Evaluator:
-    """Base: `states` are variables that live from run to run, `metrics` the values of one batch."""
+    """Base: `states` are variables that live from run to run, `metrics` the values of one batch.
 
-    def __init__(self, name: str, **kwargs):
+    main_program, startup_program: accepted; the default programs are used.
+    """
+
+    def __init__(self, name: str, main_program=None, startup_program=None):
         self.states: list = []
         self.metrics: list = []
         self._key = unique_name.generate(name)
@@ -58,8 +61,8 @@ class Accuracy(Evaluator):
         >>> accuracy.eval(exe)                               # of the pass so far
     """
 
-    def __init__(self, input, label, k: int = 1, **kwargs):
-        super().__init__("accuracy", **kwargs)
+    def __init__(self, input, label, k: int = 1, main_program=None, startup_program=None):
+        super().__init__("accuracy", main_program, startup_program)
         self.total = self._create_state("total", "int64", [1])
         self.correct = self._create_state("correct", "int64", [1])
         total = layers.create_tensor(dtype="int32")

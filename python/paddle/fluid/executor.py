@@ -14,7 +14,7 @@ _global_scope = Scope()
 
 
 def global_scope() -> Scope:
-    """Where variables live between runs, unless run() is told another place."""
+    """Where variables live between runs, unless run() is given another scope."""
     return _global_scope
 
 
@@ -56,12 +56,6 @@ class Executor:
     place: CPUPlace(); None means the same.
     """
 
-    # Runs programs whose attribute _distributed is set: a function (executor, program, feed, fetch names, scope,
-    # return_numpy) -> list. paddle.fluid.transpiler sets it when it is imported.
-    _run_hook = None
-    # Called once by close() with the executor: says goodbye to the pservers.
-    _close_hook = None
-
     def __init__(self, place=None):
         if place is not None and not isinstance(place, core.CPUPlace):
             if isinstance(place, (core.CUDAPlace, core.CUDAPinnedPlace)):
@@ -71,6 +65,7 @@ class Executor:
         self._plain = self._core = _core.Executor()  # _core is what runs: another one while times are measured
         self._threaded = {}
         self._closed = False
+        self._jobs = set()  # halves of divided programs that it has run: close() leaves their jobs
         profiler._register(self)
 
     def _measure(self, on: bool):
@@ -112,7 +107,7 @@ class Executor:
         if scope is None:
             scope = _global_scope
         if program._distributed is not None:
-            return self._run_distributed(program, feed, fetches, scope, return_numpy)
+            return program._distributed.run(self, program, feed, fetches, scope, return_numpy)
         return runner.run(program._core, scope, feed, fetches, return_numpy)
 
     def train_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,
@@ -153,15 +148,10 @@ class Executor:
         # One per place: they are one batch.
         return {name: np.concatenate([np.asarray(part[name]) for part in parts]) for name in parts[0]}
 
-    def _run_distributed(self, program, feed, fetches, scope, return_numpy):
-        if Executor._run_hook is None:
-            raise core.ConfigError("this program is half of a divided one: import paddle.fluid.transpiler to run it")
-        return Executor._run_hook(self, program, feed, fetches, scope, return_numpy)
-
     def close(self):
-        """Ends its work; a trainer says goodbye to its pservers. A second call does nothing."""
+        """Ends its work; a trainer leaves its job with pservers. A second call does nothing."""
         if self._closed:
             return
         self._closed = True
-        if Executor._close_hook is not None:
-            Executor._close_hook(self)
+        for half in list(self._jobs):
+            half.close()

@@ -15,7 +15,7 @@ __all__ = [
 
 def grad_var_name(name: str) -> str:
     """The name of a variable's gradient."""
-    return name + "@GRAD"
+    return _core.grad_name(name)
 
 
 def _names(slots) -> dict:
@@ -166,7 +166,7 @@ class Block:
 class Program:
     """A graph of variables and ops. Layers add to the default one; an Executor runs it."""
 
-    # What paddle.fluid.transpiler and fleet attach to the halves of a divided program (they fill Executor._run_hook).
+    # Set by transpile() on the halves of a divided program: an object whose run() the Executor calls.
     _distributed = None
 
     def __init__(self):

@@ -21,9 +21,6 @@ __all__ = [
     "save_params", "save_persistables", "save_vars", "set_program_state", "shuffle", "xmap_readers",
 ]
 
-_NEVER_SAVED = (core.VarDesc.VarType.FEED_MINIBATCH, core.VarDesc.VarType.FETCH_LIST, core.VarDesc.VarType.READER,
-                core.VarDesc.VarType.RAW)
-
 
 def is_parameter(var: Variable) -> bool:
     """Whether it is a Parameter."""
@@ -48,7 +45,7 @@ def get_parameter_value_by_name(name: str, executor, program: Program | None = N
 
 def is_persistable(var: Variable) -> bool:
     """Whether its value outlives a run and can be saved."""
-    return var.persistable and var.type not in _NEVER_SAVED
+    return var.persistable and var._core.can_be_saved
 
 
 def get_program_parameter(program: Program) -> list:
@@ -93,7 +90,7 @@ def _name(var) -> str:
 def _chosen(program: Program, vars, predicate) -> list:
     if vars is None:
         wanted = is_persistable if predicate is None else predicate
-        return [v.name for v in program.list_vars() if wanted(v) and v.type not in _NEVER_SAVED]
+        return [v.name for v in program.list_vars() if wanted(v) and v._core.can_be_saved]
     return [_name(v) for v in vars]
 
 
@@ -119,8 +116,8 @@ def save_persistables(executor, dirname, main_program=None, filename=None):
 
 
 def load_vars(executor, dirname, main_program=None, vars=None, predicate=None, filename=None):
-    """Loads what save_vars() saved, all or nothing: files that are missing, damaged or of another shape are told in one
-    error."""
+    """Loads what save_vars() saved, all or nothing: files that are missing, damaged or of another shape are listed in
+    one error."""
     program = _program(main_program)
     load = getattr(program._distributed, "load_vars", None)  # a pserver takes its slices only
     if load is not None:

@@ -1,4 +1,4 @@
-"""The one door from Python functions to the C++ layers."""
+"""How Python functions call the C++ layers."""
 import linecache
 import sys
 

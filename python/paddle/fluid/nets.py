@@ -114,4 +114,4 @@ def __getattr__(name: str):
     if name.startswith("__"):
         raise AttributeError(name)
     raise AttributeError(f"fluid.nets has no '{name}': there are {', '.join(__all__)}; a net that needs an op which "
-                         "the core does not have (sequence_conv) is not there")
+                         "the core does not have (sequence_conv) is not supported")

@@ -97,9 +97,12 @@ class ParamAttr:
 class WeightNormParamAttr(ParamAttr):
     """A weight as direction times length. The core has no op for it: using one is an error."""
 
-    def __init__(self, dim=None, **kwargs):
-        super().__init__(**kwargs)
+    def __init__(self, dim=None, name: Optional[str] = None, initializer: Optional[Initializer] = None,
+                 learning_rate: float = 1.0, regularizer: Optional[WeightDecayRegularizer] = None,
+                 trainable: bool = True, gradient_clip: Optional[BaseGradientClipAttr] = None,
+                 do_model_average: bool = False):
+        super().__init__(name, initializer, learning_rate, regularizer, trainable, gradient_clip, do_model_average)
         self.dim = dim
 
     def _plain(self) -> dict:
-        raise NotImplementedError("WeightNormParamAttr needs the op 'norm', which is not there; use ParamAttr")
+        raise NotImplementedError("WeightNormParamAttr needs the op 'norm', which is not supported; use ParamAttr")

@@ -15,7 +15,7 @@ class PyReader:
     feed_list: the variables to feed, in the order of the fields of a sample.
     capacity: how many feeds may wait.
     use_double_buffer: accepted for Fluid's scripts.
-    iterable: must be True: the script gives feeds to `run`. (Readers that are part of the program are not there.)
+    iterable: must be True: the script gives feeds to `run`. (Readers that are part of the program are not supported.)
     return_list: give lists of tensors instead of dictionaries.
 
     >>> reader = fluid.io.PyReader(feed_list=[x, y], capacity=16, iterable=True)
@@ -27,7 +27,7 @@ class PyReader:
     def __init__(self, feed_list: Optional[Sequence[Variable]] = None, capacity: Optional[int] = None,
                  use_double_buffer: bool = True, iterable: bool = True, return_list: bool = False):
         if not iterable:
-            raise NotImplementedError("readers that are part of a program are not there: use iterable=True, and give "
+            raise NotImplementedError("readers inside a program are not supported: use iterable=True, and give "
                                       "what the reader yields to Executor.run(feed=…)")
         if not feed_list:
             raise ValueError("feed_list names the variables that are fed: [x, y]")

@@ -1,11 +1,12 @@
 """What blocks are made of: variables, parameters, ops. fluid.framework exports them."""
 from .. import _core
 from . import core
+from .arithmetic import Arithmetic
 
 __all__ = ["Operator", "Parameter", "Variable"]
 
 
-class Variable:
+class Variable(Arithmetic):
     """A variable of a block: what is known of it before it has a value."""
 
     error_clip = None

@@ -5,9 +5,9 @@ from typing import Any
 
 
 class Channel:
-    """Ends cleanly from both sides: close() tells the makers to stop, fail() and finish() tell the user how it ended.
+    """Ends cleanly from both sides: close() stops the makers; an error of a maker is raised in the user.
 
-    (queue.Queue has neither: a maker whose user went away would wait in put() for ever.)
+    (With queue.Queue a maker whose user has left would wait in put() for ever.)
 
     Threads are woken rarely, for each time the interpreter changes hands twice and the user, who is training, waits:
     makers that found the queue full sleep until a quarter of it is used, and an item that is there is taken without a
@@ -19,9 +19,9 @@ class Channel:
         self._refill = self._size - max(1, self._size // 4)  # so few items wake the makers
         self._items: deque = deque()
         self._lock = threading.Lock()
-        self._room = threading.Condition(self._lock)
+        self._space = threading.Condition(self._lock)
         self._more = threading.Condition(self._lock)
-        self._full = False  # makers may wait for room
+        self._full = False  # makers may wait for space
         self._makers = 0
         self._closed = False
         self._error: BaseException | None = None
@@ -44,19 +44,19 @@ class Channel:
                 self._more.notify_all()
 
     def put(self, item: Any) -> bool:
-        """False when nobody wants items any more."""
+        """False once the channel is closed: the maker can stop."""
         with self._lock:
             while len(self._items) >= self._size and not self._closed:
-                self._wait_for_room()
+                self._wait_for_space()
             if not self._closed:
                 self._items.append(item)
                 self._more.notify()
             return not self._closed
 
-    def _wait_for_room(self) -> None:
-        """Waits in the second call: items are taken without the lock, so the maker looks again once it has told."""
+    def _wait_for_space(self) -> None:
+        """Waits in the second call: items are taken without the lock, so the maker looks again once _full is set."""
         if self._full:
-            self._room.wait()
+            self._space.wait()
         self._full = True
 
     def get(self) -> Any:
@@ -68,7 +68,7 @@ class Channel:
         if self._full and len(self._items) <= self._refill:
             with self._lock:
                 self._full = False
-                self._room.notify_all()
+                self._space.notify_all()
         return item
 
     def _wait_for_item(self) -> Any:
@@ -85,7 +85,7 @@ class Channel:
         with self._lock:
             self._closed = True
             self._items.clear()
-            self._room.notify_all()
+            self._space.notify_all()
             self._more.notify_all()
 
     def __iter__(self):

@@ -21,7 +21,7 @@ class _Ordered(Channel):
     def put_at(self, index: int, item: Any) -> bool:
         with self._lock:
             while index >= self._next - len(self._items) + self._size and not self._closed:
-                self._wait_for_room()
+                self._wait_for_space()
             self._waiting[index] = item
             while self._next in self._waiting:
                 self._items.append(self._waiting.pop(self._next))
@@ -35,7 +35,7 @@ def xmap_readers(mapper: Callable, reader: Reader, process_num: int, buffer_size
 
     buffer_size: at most so many samples wait before, and as many after the mapper.
     order: give the results in the order of the samples; otherwise in the order in which they are ready.
-    An exception of the mapper or the reader reaches whoever reads.
+    An exception of the mapper or the reader is raised in the thread that reads.
     """
     if process_num <= 0:
         raise ValueError(f"xmap_readers needs at least one worker, got process_num={process_num}")
@@ -87,7 +87,7 @@ def _send_all(reader: Reader, send: Callable[[Any], None], inherited: Sequence) 
             send(pickle.dumps((_SAMPLE, sample), protocol=pickle.HIGHEST_PROTOCOL))
         send(pickle.dumps((_END, None)))
     except (BrokenPipeError, ConnectionResetError):
-        pass  # nobody reads any more
+        pass  # the reading process has closed it
     except BaseException:
         send(pickle.dumps((_ERROR, traceback.format_exc())))
 

@@ -12,13 +12,13 @@ def _word(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def init(**kwargs: Any) -> None:
+def init(**options: Any) -> None:
     """Sets options: `use_gpu`, `trainer_count`, `pservers`, `port`, `num_gradient_servers`, `trainer_id` and others.
 
     All flags of `paddle train` (see `paddle train --help`) are names here. Variables PADDLE_INIT_<NAME> of the
     environment give values too; an argument wins over them. An unknown name or a bad value is a ConfigError.
     """
-    flags = [f"--{name}={_word(value)}" for name, value in kwargs.items() if value is not None]
+    flags = [f"--{name}={_word(value)}" for name, value in options.items() if value is not None]
     values = _core.parse_options(flags, dict(os.environ))
     _flags[:] = flags
     if values["data_dir"]:

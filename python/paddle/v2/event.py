@@ -1,4 +1,4 @@
-"""What a trainer tells its event handler."""
+"""What a trainer reports to its event handler."""
 from dataclasses import dataclass, field
 from typing import Dict
 

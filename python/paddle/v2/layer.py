@@ -86,7 +86,7 @@ def embedding(input: LayerOutput, size: int, name: Optional[str] = None, param_a
               layer_attr: Optional[ExtraLayerAttribute] = None) -> LayerOutput:
     """The row of a table that an integer stands for: `size` values."""
     if input.data_type is None or input.data_type.kind != "integer":
-        raise ValueError(f"embedding wants a data layer of integers, got {input}")
+        raise ValueError(f"embedding needs a data layer of integers, got {input}")
     name = layer_name(name, "embedding")
     attr = ParameterAttribute.of(param_attr)
 
@@ -148,7 +148,7 @@ def pooling(input: LayerOutput, pooling_type: Optional[_pooling.Base] = None,
 
 def _sequence(input: LayerOutput, what: str) -> None:
     if not input.sequence:
-        raise ValueError(f"{what} wants sequences; {input} gives one value per sample")
+        raise ValueError(f"{what} needs sequences; {input} gives one value per sample")
 
 
 def first_seq(input: LayerOutput, name: Optional[str] = None) -> LayerOutput:
@@ -270,7 +270,7 @@ def _cost(kind: str, name: Optional[str], parents, compute, coeff: float, metric
 
 def classification_cost(input: LayerOutput, label: LayerOutput, name: Optional[str] = None,
                         coeff: float = 1.0) -> LayerOutput:
-    """The cross entropy of probabilities (an fc layer with Softmax) and classes; events tell the errors' share."""
+    """The cross entropy of probabilities (an fc layer with Softmax) and classes; events carry the share of errors."""
     def error(x, y):
         return fluid.layers.scale(fluid.layers.accuracy(input=x, label=y), scale=-1.0, bias=1.0)
 

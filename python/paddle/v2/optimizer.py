@@ -1,4 +1,5 @@
 """How parameters learn. All take `learning_rate`, `regularization`, `gradient_clipping_threshold` and `is_async`."""
+import inspect
 from typing import Optional
 
 from .. import fluid
@@ -20,7 +21,7 @@ class Optimizer:
     learning_rate: on sums of gradients over the samples of a batch; 1e-3 unless given.
     regularization: L2Regularization(rate).
     gradient_clipping_threshold: gradients are cut to [-t, t].
-    is_async: with pservers, nobody waits for the gradients of the others.
+    is_async: with pservers, no trainer waits for the gradients of the others.
     """
 
     def __init__(self, learning_rate: float = 1e-3, regularization: Optional[L2Regularization] = None,
@@ -43,6 +44,17 @@ class Optimizer:
         raise NotImplementedError
 
 
+def _shows_all_arguments(cls):
+    """Lets help() and docs/api show the arguments of Optimizer in the place of **kwargs."""
+    kinds = inspect.Parameter
+    own = [p for p in inspect.signature(cls.__init__).parameters.values() if p.kind is not kinds.VAR_KEYWORD]
+    shared = [p.replace(kind=kinds.KEYWORD_ONLY)
+              for p in inspect.signature(Optimizer.__init__).parameters.values() if p.name != "self"]
+    cls.__init__.__signature__ = inspect.Signature(own + shared)
+    return cls
+
+
+@_shows_all_arguments
 class Momentum(Optimizer):
     """v = momentum · v + g; w -= learning_rate · v. Without a momentum this is plain descent."""
 
@@ -63,6 +75,7 @@ class AdaGrad(Optimizer):
         return fluid.optimizer.Adagrad(learning_rate=self.learning_rate)
 
 
+@_shows_all_arguments
 class Adam(Optimizer):
     """Steps by the mean of gradients over the root of their mean square."""
 
@@ -75,6 +88,7 @@ class Adam(Optimizer):
                                     epsilon=self.epsilon)
 
 
+@_shows_all_arguments
 class Adamax(Optimizer):
     """Adam with the largest gradient in the place of the mean square."""
 
@@ -86,6 +100,7 @@ class Adamax(Optimizer):
         return fluid.optimizer.Adamax(learning_rate=self.learning_rate, beta1=self.beta1, beta2=self.beta2)
 
 
+@_shows_all_arguments
 class DecayedAdaGrad(Optimizer):
     """AdaGrad that forgets: m = rho · m + (1 - rho) · g²."""
 
@@ -97,6 +112,7 @@ class DecayedAdaGrad(Optimizer):
         return fluid.optimizer.DecayedAdagrad(learning_rate=self.learning_rate, decay=self.rho, epsilon=self.epsilon)
 
 
+@_shows_all_arguments
 class AdaDelta(Optimizer):
     """Steps by the root mean square of earlier steps over that of the gradients."""
 
@@ -108,6 +124,7 @@ class AdaDelta(Optimizer):
         return fluid.optimizer.Adadelta(learning_rate=self.learning_rate, rho=self.rho, epsilon=self.epsilon)
 
 
+@_shows_all_arguments
 class RMSProp(Optimizer):
     """Steps by the gradient over the root of its mean square."""
 

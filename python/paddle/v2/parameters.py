@@ -1,18 +1,15 @@
 """Parameters: their values by name, and tar files of them."""
 import io
-import struct
 import tarfile
 from typing import BinaryIO, Dict, Iterator, List, Sequence, Tuple
 
 import numpy as np
 
-from .. import fluid
+from .. import _core, fluid
 from .attr import ParameterAttribute
 from .topology import LayerOutput, Topology
 
 __all__ = ["Parameters", "create"]
-
-_HEAD = struct.Struct("<IIQ")  # format, bytes of an element, number of elements
 
 
 def create(layers) -> "Parameters":
@@ -113,24 +110,11 @@ class Parameters:
 
     def serialize(self, name: str, f: BinaryIO) -> None:
         """Writes one parameter: a head of 16 bytes and its elements."""
-        value = self.get(name)
-        f.write(_HEAD.pack(0, value.itemsize, value.size))
-        f.write(value.tobytes())
+        f.write(_core.v2_parameter(self.get(name)))
 
     def deserialize(self, name: str, f: BinaryIO) -> None:
-        """Reads what `serialize` wrote."""
-        head = f.read(_HEAD.size)
-        if len(head) < _HEAD.size:
-            raise ValueError(f"the file of the parameter {name} ends within its head of {_HEAD.size} bytes")
-        kind, size, count = _HEAD.unpack(head)
-        shape = self.get_shape(name)
-        if kind != 0 or size != 4 or count != int(np.prod(shape)):
-            raise ValueError(f"the file of the parameter {name} has {count} elements of {size} bytes in format {kind}; "
-                             f"expected {int(np.prod(shape))} of 4 bytes in format 0")
-        data = f.read(4 * count)
-        if len(data) < 4 * count:
-            raise ValueError(f"the file of the parameter {name} ends after {len(data)} of {4 * count} bytes")
-        self.set(name, np.frombuffer(data, np.float32).reshape(shape))
+        """Reads what `serialize` wrote: all that is left of the file. DataError, a ValueError, where it is damaged."""
+        self.set(name, _core.read_v2_parameter(f.read(), self.get_shape(name), name))
 
     def to_tar(self, f: BinaryIO) -> None:
         """Writes all parameters to a tar file: for each its values and a description of it."""
@@ -139,7 +123,7 @@ class Parameters:
                 body = io.BytesIO()
                 self.serialize(name, body)
                 _add_member(tar, name, body.getvalue())
-                _add_member(tar, f"{name}.protobuf", _config(name, self._shapes[name]))
+                _add_member(tar, f"{name}.protobuf", _core.v2_description(name, self._shapes[name]))
 
     @staticmethod
     def from_tar(f: BinaryIO) -> "Parameters":
@@ -148,7 +132,7 @@ class Parameters:
         with tarfile.TarFile(fileobj=f, mode="r") as tar:
             for member in tar.getmembers():
                 if member.name.endswith(".protobuf"):
-                    name, shape = _parse_config(tar.extractfile(member).read(), member.name)
+                    name, shape = _core.parse_v2_description(tar.extractfile(member).read(), member.name)
                     out._add(name, shape)
             for name in out.names():
                 try:
@@ -173,60 +157,3 @@ def _add_member(tar: tarfile.TarFile, name: str, body: bytes) -> None:
     member = tarfile.TarInfo(name)
     member.size = len(body)
     tar.addfile(member, io.BytesIO(body))
-
-
-# ParameterConfig, a protocol buffer: 1 name, 2 size, 9 dims (one field each).
-
-def _varint(n: int) -> bytes:
-    out = bytearray()
-    while n > 0x7F:
-        out.append(n & 0x7F | 0x80)
-        n >>= 7
-    out.append(n)
-    return bytes(out)
-
-
-def _config(name: str, shape: Tuple[int, ...]) -> bytes:
-    text = name.encode()
-    out = b"\x0a" + _varint(len(text)) + text + b"\x10" + _varint(int(np.prod(shape)))
-    for dim in shape if len(shape) > 1 else (1, *shape):  # a vector is one row there
-        out += b"\x48" + _varint(dim)
-    return out
-
-
-def _parse_config(data: bytes, where: str) -> Tuple[str, Tuple[int, ...]]:
-    at, name, dims = 0, "", []
-
-    def varint() -> int:
-        nonlocal at
-        out = shift = 0
-        while True:
-            byte = data[at]
-            at += 1
-            out |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return out
-            shift += 7
-
-    try:
-        while at < len(data):
-            key = varint()
-            field, kind = key >> 3, key & 7
-            if kind == 0:
-                value = varint()
-                if field == 9:
-                    dims.append(value)
-            elif kind in (1, 5):
-                at += 8 if kind == 1 else 4
-            elif kind == 2:
-                length = varint()
-                if field == 1:
-                    name = data[at:at + length].decode()
-                at += length
-            else:
-                raise IndexError
-    except IndexError:
-        raise ValueError(f"{where} in the tar file is no description of a parameter") from None
-    if not name or not dims:
-        raise ValueError(f"{where} in the tar file lacks the name or the shape of the parameter")
-    return name, tuple(dims[1:] if len(dims) == 2 and dims[0] == 1 and name.endswith(".wbias") else dims)

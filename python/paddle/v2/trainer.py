@@ -72,7 +72,7 @@ class SGD:
     def _join(self, startup: "fluid.Program", sync: bool) -> None:
         """Cuts the program and takes part in the job."""
         how = fluid.DistributeTranspilerConfig()
-        how.runtime_split_send_recv = not sync  # async: nobody waits
+        how.runtime_split_send_recv = not sync  # async: no trainer waits for another
         t = fluid.DistributeTranspiler(config=how)
         t.transpile(trainer_id=self._cluster["trainer_id"], program=self._program,
                     pservers=",".join(self._cluster["pservers"]),
@@ -102,23 +102,23 @@ class SGD:
               event_handler: Optional[Callable[[Any], None]] = None, feeding: Feeding = None) -> None:
         """Trains for `num_passes` passes over a reader of batches.
 
-        event_handler(e): told of every pass and batch, see `paddle.event`.
+        event_handler(e): called at every pass and batch, see `paddle.event`.
         feeding: data layer name -> place in a sample.
         """
-        tell = event_handler or (lambda e: None)
+        report = event_handler or (lambda e: None)
         feeder = Feeder(self._topology, feeding)
         names = list(self._topology.metrics)
         for pass_id in range(num_passes):
-            tell(event.BeginPass(pass_id))
+            report(event.BeginPass(pass_id))
             sums, samples = np.zeros(len(names)), 0
             for batch_id, batch in enumerate(reader()):
-                tell(event.BeginIteration(pass_id, batch_id))
+                report(event.BeginIteration(pass_id, batch_id))
                 cost, *metrics = self._run(self._program, feeder.feed(batch), self._total, self._topology.metrics)
                 self._stepped = self._cluster is not None
-                tell(event.EndForwardBackward(pass_id, batch_id))
-                tell(event.EndIteration(pass_id, batch_id, cost / len(batch), dict(zip(names, metrics))))
+                report(event.EndForwardBackward(pass_id, batch_id))
+                report(event.EndIteration(pass_id, batch_id, cost / len(batch), dict(zip(names, metrics))))
                 sums, samples = sums + np.array(metrics) * len(batch), samples + len(batch)
-            tell(event.EndPass(pass_id, dict(zip(names, (sums / max(1, samples)).tolist()))))
+            report(event.EndPass(pass_id, dict(zip(names, (sums / max(1, samples)).tolist()))))
 
     def test(self, reader: Callable[[], Iterator[List[Any]]], feeding: Feeding = None) -> event.TestResult:
         """The mean cost per sample, and the metrics, of the parameters as they are now."""

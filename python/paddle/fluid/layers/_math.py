@@ -5,15 +5,11 @@ from typing import Optional
 
 from ._call import Variable, Variables, call
 
-_ELEMENTWISE = {
-    "add": "x + y", "sub": "x - y", "mul": "x * y", "div": "x / y", "max": "the larger of x and y",
-    "min": "the smaller of x and y", "pow": "x ^ y", "mod": "the rest of x / y", "floordiv": "x / y without the rest",
-}
-_REDUCE = {"sum": "sum", "mean": "mean", "max": "largest", "min": "smallest", "prod": "product"}
-
-__all__ = [f"elementwise_{op}" for op in _ELEMENTWISE] + [f"reduce_{op}" for op in _REDUCE] + [
-    "clip", "clip_by_norm", "logical_and", "logical_not", "logical_or", "logical_xor", "matmul", "mean", "mul",
-    "scale", "softmax", "sum"]
+__all__ = [
+    "elementwise_add", "elementwise_sub", "elementwise_mul", "elementwise_div", "elementwise_max", "elementwise_min",
+    "elementwise_pow", "elementwise_mod", "elementwise_floordiv", "reduce_sum", "reduce_mean", "reduce_max",
+    "reduce_min", "reduce_prod", "clip", "clip_by_norm", "logical_and", "logical_not", "logical_or", "logical_xor",
+    "matmul", "mean", "mul", "scale", "softmax", "sum"]
 
 
 def _elementwise(op: str, meaning: str):
@@ -50,8 +46,20 @@ def _reduce(op: str, meaning: str):
     return layer
 
 
-globals().update({f"elementwise_{op}": _elementwise(op, meaning) for op, meaning in _ELEMENTWISE.items()})
-globals().update({f"reduce_{op}": _reduce(op, meaning) for op, meaning in _REDUCE.items()})
+elementwise_add = _elementwise("add", "x + y")
+elementwise_sub = _elementwise("sub", "x - y")
+elementwise_mul = _elementwise("mul", "x * y")
+elementwise_div = _elementwise("div", "x / y")
+elementwise_max = _elementwise("max", "the larger of x and y")
+elementwise_min = _elementwise("min", "the smaller of x and y")
+elementwise_pow = _elementwise("pow", "x ^ y")
+elementwise_mod = _elementwise("mod", "the rest of x / y")
+elementwise_floordiv = _elementwise("floordiv", "x / y without the rest")
+reduce_sum = _reduce("sum", "sum")
+reduce_mean = _reduce("mean", "mean")
+reduce_max = _reduce("max", "largest")
+reduce_min = _reduce("min", "smallest")
+reduce_prod = _reduce("prod", "product")
 
 
 def mean(x: Variable, name: Optional[str] = None) -> Variable:

@@ -55,7 +55,8 @@ def embedding(input: Variable, size: Sequence[int], is_sparse: bool = False, is_
         input: int64 ids, shape [..., 1].
         size: [rows, width] of the table.
         is_sparse: the gradient holds only the rows that were used, not the whole table.
-        is_distributed: the table lives on the pservers alone.
+        is_distributed: without effect yet: the table is divided among the pservers as any other parameter is, and every
+            trainer holds the whole of it.
         padding_idx: this id gives zeros and learns nothing; negative counts from the end of the table.
         param_attr: the table; by default Xavier's values, named "embedding_0.w_0".
         dtype: element type of the table.

@@ -5,36 +5,15 @@ from typing import Optional, Sequence
 
 from ._call import DType, Variable, call
 
-_PLAIN = {
-    "relu": "max(x, 0)",
-    "sigmoid": "1 / (1 + e^-x)",
-    "logsigmoid": "log(1 / (1 + e^-x))",
-    "exp": "e^x",
-    "log": "the natural logarithm of x",
-    "tanh": "the hyperbolic tangent of x",
-    "tanh_shrink": "x - tanh(x)",
-    "sqrt": "the square root of x",
-    "rsqrt": "1 / sqrt(x)",
-    "abs": "|x|",
-    "ceil": "x rounded up",
-    "floor": "x rounded down",
-    "cos": "the cosine of x",
-    "sin": "the sine of x",
-    "round": "x rounded to the nearest integer, halves away from 0",
-    "reciprocal": "1 / x",
-    "square": "x^2",
-    "softplus": "log(1 + e^x)",
-    "softsign": "x / (1 + |x|)",
-    "gelu": "x times the probability that a normal variable is below x",
-    "sign": "-1, 0 or 1",
-}
-
-__all__ = sorted(_PLAIN) + [
-    "brelu", "elu", "gaussian_random", "gaussian_random_batch_size_like", "hard_sigmoid", "leaky_relu", "pow",
-    "relu6", "soft_relu", "stanh", "swish", "uniform_random", "uniform_random_batch_size_like"]
+__all__ = [
+    "abs", "brelu", "ceil", "cos", "elu", "exp", "floor", "gaussian_random", "gaussian_random_batch_size_like", "gelu",
+    "hard_sigmoid", "leaky_relu", "log", "logsigmoid", "pow", "reciprocal", "relu", "relu6", "round", "rsqrt",
+    "sigmoid", "sign", "sin", "soft_relu", "softplus", "softsign", "sqrt", "square", "stanh", "swish", "tanh",
+    "tanh_shrink", "uniform_random", "uniform_random_batch_size_like"]
 
 
-def _plain(op: str, meaning: str):
+def _elementwise(op: str, meaning: str):
+    """The function of a layer whose op takes one variable and no attribute."""
     def layer(x: Variable, name: Optional[str] = None) -> Variable:
         return call(op, input=x, name=name)
 
@@ -44,7 +23,27 @@ def _plain(op: str, meaning: str):
     return layer
 
 
-globals().update({op: _plain(op, meaning) for op, meaning in _PLAIN.items()})
+relu = _elementwise("relu", "max(x, 0)")
+sigmoid = _elementwise("sigmoid", "1 / (1 + e^-x)")
+logsigmoid = _elementwise("logsigmoid", "log(1 / (1 + e^-x))")
+exp = _elementwise("exp", "e^x")
+log = _elementwise("log", "the natural logarithm of x")
+tanh = _elementwise("tanh", "the hyperbolic tangent of x")
+tanh_shrink = _elementwise("tanh_shrink", "x - tanh(x)")
+sqrt = _elementwise("sqrt", "the square root of x")
+rsqrt = _elementwise("rsqrt", "1 / sqrt(x)")
+abs = _elementwise("abs", "|x|")
+ceil = _elementwise("ceil", "x rounded up")
+floor = _elementwise("floor", "x rounded down")
+cos = _elementwise("cos", "the cosine of x")
+sin = _elementwise("sin", "the sine of x")
+round = _elementwise("round", "x rounded to the nearest integer, halves away from 0")
+reciprocal = _elementwise("reciprocal", "1 / x")
+square = _elementwise("square", "x^2")
+softplus = _elementwise("softplus", "log(1 + e^x)")
+softsign = _elementwise("softsign", "x / (1 + |x|)")
+gelu = _elementwise("gelu", "x times the probability that a normal variable is below x")
+sign = _elementwise("sign", "-1, 0 or 1")
 
 
 def leaky_relu(x: Variable, alpha: float = 0.02, name: Optional[str] = None) -> Variable:

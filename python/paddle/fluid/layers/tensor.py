@@ -35,7 +35,7 @@ def create_parameter(shape: Sequence[int], dtype: DType, name: Optional[str] = N
     from ..param_attr import ParamAttr
     attr = ParamAttr._to_attr(attr)
     if attr is False:
-        raise ValueError("create_parameter: attr=False says that there shall be no parameter")
+        raise ValueError("create_parameter: attr=False means no parameter")
     if default_initializer is not None and attr.initializer is None:
         attr = copy.copy(attr)
         attr.initializer = default_initializer

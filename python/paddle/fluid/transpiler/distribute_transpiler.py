@@ -1,4 +1,5 @@
 """DistributeTranspiler: one script, which runs as trainer or as parameter server."""
+import functools
 import socket
 import sys
 import time
@@ -13,7 +14,7 @@ from .ps_dispatcher import PSDispatcher, RoundRobin
 
 __all__ = ["DistributeTranspiler", "DistributeTranspilerConfig", "wait_server_ready"]
 
-_RETRY_SECONDS = 3  # between two lines that say who is not there yet
+_RETRY_SECONDS = 3  # between two lines that list missing endpoints
 
 
 class DistributeTranspilerConfig:
@@ -24,13 +25,13 @@ class DistributeTranspilerConfig:
     min_block_size: elements that a slice has at least.
     sync_mode: a step ends when the gradients of all trainers are applied.
     half_async: gradients are applied as they arrive, and a trainer waits for its own.
-    runtime_split_send_recv: with sync_mode off, nobody waits (async).
+    runtime_split_send_recv: with sync_mode off: async, no trainer waits.
     completely_not_async: sync, whatever the others say.
     geo_sgd_mode, geo_sgd_need_push_nums: trainers update by themselves and exchange differences after so many steps.
     wait_port: get_trainer_program() waits until the pservers listen.
     print_log: the placement of the parameters goes to stderr.
     mode: "pserver", the only one there is.
-    enable_dc_asgd: not there; True is refused.
+    enable_dc_asgd: not supported; True is an error.
     """
 
     _defaults = dict(slice_var_up=True, split_method=None, min_block_size=8192, enable_dc_asgd=False, mode="pserver",
@@ -46,7 +47,7 @@ class DistributeTranspilerConfig:
                                  (name, _core.did_you_mean(name, list(self._defaults))))
         self.__dict__[name] = value
 
-    def __getattr__(self, name):  # only for what is not there
+    def __getattr__(self, name):  # only for names that do not exist
         raise AttributeError("DistributeTranspilerConfig has no field '%s'%s" %
                              (name, _core.did_you_mean(name, list(self._defaults))))
 
@@ -62,11 +63,11 @@ class DistributeTranspilerConfig:
 
     def _core_mode(self, sync: Optional[bool]) -> str:
         if self.mode != "pserver":
-            raise core.ConfigError("the mode '%s' is not there: this package trains with parameter servers (mode "
+            raise core.ConfigError("the mode '%s' is not supported: this package trains with parameter servers (mode "
                                    "'pserver')" %
                                    self.mode)
         if self.enable_dc_asgd:
-            raise core.ConfigError("enable_dc_asgd is not there: use plain async training")
+            raise core.ConfigError("enable_dc_asgd is not supported: use plain async training")
         if self.geo_sgd_mode:
             return "geo"
         if self.completely_not_async:
@@ -77,8 +78,8 @@ class DistributeTranspilerConfig:
 
 
 def wait_server_ready(endpoints) -> None:
-    """Returns when every endpoint takes connections. Says on stderr who does not; PeerError after FLAGS_rpc_deadline.
-    Returns when every endpoint takes connections. Says on stderr who does not; PeerError after FLAGS_rpc_deadline."""
+    """Returns when every endpoint accepts connections. Prints those that do not to stderr; PeerError after
+    FLAGS_rpc_deadline."""
     begun = time.monotonic()
     deadline = begun + halves.deadline_seconds()
     next_line = begun
@@ -114,13 +115,47 @@ def _endpoints(pservers) -> list:
         raise TypeError("pservers is 'host:port,host:port,…', found %r of type %s" %
                         (pservers, type(pservers).__name__))
     out = [e.strip() for e in pservers.split(",") if e.strip()]
-    for e in out:
-        host, _, port = e.rpartition(":")
-        if not host or not port.isdigit():
-            raise core.ConfigError("pservers is a list 'host:port,host:port,…', but one of them is %r" % e)
+    _core.check_endpoints(out, "an entry of pservers")
     if not out:
         raise core.ConfigError("pservers is empty: give 'host:port,host:port,…'")
     return out
+
+
+_MODERN = ("trainer_id", "program", "pservers", "trainers", "sync_mode", "startup_program", "current_endpoint")
+_EARLY = ("optimize_ops", "params_grads", "program", "pservers", "trainers", "split_method")
+_MIDDLE = ("optimize_ops", "params_grads", "trainer_id", "program", "pservers", "trainers", "split_method", "sync_mode")
+
+
+def _by_name(args, kwargs) -> dict:
+    """The arguments of transpile() in any of its three forms, by their names in the present one."""
+    kwargs = dict(kwargs)
+    if "trianers" in kwargs:  # as one of the guides writes it
+        if "trainers" in kwargs:
+            raise TypeError("transpile() got both 'trainers' and 'trianers'")
+        kwargs["trainers"] = kwargs.pop("trianers")
+    names = _MODERN
+    if (args and isinstance(args[0], (list, tuple))) or "optimize_ops" in kwargs:
+        third = args[2] if len(args) > 2 else None
+        names = _MIDDLE if isinstance(third, int) else _EARLY
+    if len(args) > len(names):
+        raise TypeError("transpile() takes at most %d positional arguments, found %d" % (len(names), len(args)))
+    given = dict(zip(names, args))
+    known = {*_MODERN, *_MIDDLE}
+    for name, value in kwargs.items():
+        if name not in known:
+            raise TypeError("transpile() has no argument '%s'%s" % (name, _core.did_you_mean(name, sorted(known))))
+        if name in given:
+            raise TypeError("transpile() got two values for '%s'" % name)
+        given[name] = value
+    return {name: value for name, value in given.items() if name not in ("optimize_ops", "params_grads")}
+
+
+def _takes_older_forms(transpile):
+    @functools.wraps(transpile)
+    def call(self, *args, **kwargs):
+        return transpile(self, **_by_name(args, kwargs))
+
+    return call
 
 
 class DistributeTranspiler:
@@ -139,48 +174,46 @@ class DistributeTranspiler:
     ...     exe.close()
     """
 
-    _modern = ("trainer_id", "program", "pservers", "trainers", "sync_mode", "startup_program", "current_endpoint")
-    _early = ("optimize_ops", "params_grads", "program", "pservers", "trainers", "split_method")
-    _middle = ("optimize_ops", "params_grads", "trainer_id", "program", "pservers", "trainers", "split_method",
-               "sync_mode")
-
     def __init__(self, config: Optional[DistributeTranspilerConfig] = None):
         if config is not None and not isinstance(config, DistributeTranspilerConfig):
             raise TypeError("config is a DistributeTranspilerConfig, found %r" % (config,))
         self.config = DistributeTranspilerConfig() if config is None else config
         self.cut = None
 
-    def transpile(self, *args, **kwargs) -> None:
+    @_takes_older_forms
+    def transpile(self, trainer_id: Optional[int] = None, program: Optional[Program] = None,
+                  pservers: str = "127.0.0.1:6174", trainers: int = 1, sync_mode: Optional[bool] = None,
+                  startup_program: Optional[Program] = None, current_endpoint: str = "127.0.0.1:6174",
+                  split_method=None) -> None:
         """Divides a program, in place: it becomes the trainer's, and its startup program too.
 
-        transpile(trainer_id, program=None, pservers="127.0.0.1:6174", trainers=1, sync_mode=True, startup_program=None,
-        current_endpoint="127.0.0.1:6174"); the older transpile(optimize_ops, params_grads[, trainer_id],
-        program=None, …) is taken too. Without a trainer_id the first parameter server gives the trainer one.
+        The older forms transpile(optimize_ops, params_grads[, trainer_id], program=None, …) are accepted too.
 
+        trainer_id: the number of this trainer, from 0; without it the first pserver assigns one.
         program: what minimize() was called in; None = the default main program.
         pservers: "host:port,host:port,…", the same for every process.
         trainers: how many there are.
-        sync_mode: False = half async, or async with config.runtime_split_send_recv; not given, config.sync_mode counts.
+        sync_mode: False = half async, or async with config.runtime_split_send_recv; None = config.sync_mode counts.
+        startup_program: makes the first values; None = the default startup program.
+        current_endpoint: accepted; get_pserver_program() takes the endpoint.
+        split_method: in place of config.split_method.
         """
-        given = self._arguments(args, kwargs)
-        program = given.get("program") or framework.default_main_program()
-        startup = given.get("startup_program") or framework.default_startup_program()
+        program = program or framework.default_main_program()
+        startup = startup_program or framework.default_startup_program()
         for name, value in (("program", program), ("startup_program", startup)):
             if not isinstance(value, Program):
                 raise TypeError("%s is a Program, found %r" % (name, value))
-        trainers = given.get("trainers", 1)
         if isinstance(trainers, bool) or not isinstance(trainers, int):
             raise TypeError("trainers is the number of trainers, found %r of type %s" %
                             (trainers, type(trainers).__name__))
-        trainer_id = given.get("trainer_id")
         if trainer_id is not None and (isinstance(trainer_id, bool) or not isinstance(trainer_id, int)
                                        or trainer_id < 0):
             raise TypeError("trainer_id is the number of this trainer, from 0 on, found %r" % (trainer_id,))
-        self.pserver_endpoints = _endpoints(given.get("pservers", "127.0.0.1:6174"))
+        self.pserver_endpoints = _endpoints(pservers)
         self.trainer_num, self.trainer_id = trainers, trainer_id
-        if given.get("split_method") is not None:
-            self.config.split_method = given["split_method"]
-        self.sync_mode = given.get("sync_mode")
+        if split_method is not None:
+            self.config.split_method = split_method
+        self.sync_mode = sync_mode
         # A second cut starts from what the first one was made of.
         before = program._distributed
         main = before.origin._core if before is not None and before.origin is not None else program._core
@@ -199,28 +232,6 @@ class DistributeTranspiler:
         opening.origin = Program._over(self.cut.startup)
         self.cut.apply(program._core, startup._core)
         program._distributed, startup._distributed = half, opening
-
-    def _arguments(self, args, kwargs) -> dict:
-        kwargs = dict(kwargs)
-        if "trianers" in kwargs:  # as one of the guides writes it
-            if "trainers" in kwargs:
-                raise TypeError("transpile() got both 'trainers' and 'trianers'")
-            kwargs["trainers"] = kwargs.pop("trianers")
-        names = self._modern
-        if (args and isinstance(args[0], (list, tuple))) or "optimize_ops" in kwargs:
-            third = args[2] if len(args) > 2 else None
-            names = self._middle if isinstance(third, int) else self._early
-        if len(args) > len(names):
-            raise TypeError("transpile() takes at most %d positional arguments, found %d" % (len(names), len(args)))
-        given = dict(zip(names, args))
-        known = set(self._modern) | set(self._middle)
-        for name, value in kwargs.items():
-            if name not in known:
-                raise TypeError("transpile() has no argument '%s'%s" % (name, _core.did_you_mean(name, sorted(known))))
-            if name in given:
-                raise TypeError("transpile() got two values for '%s'" % name)
-            given[name] = value
-        return given
 
     def _ready(self) -> None:
         if self.cut is None:

@@ -1,7 +1,7 @@
 """How slices of parameters find their pserver.
 
 Give one of these classes as ``DistributeTranspilerConfig.split_method``. The placing itself is done by the core; the
-methods here tell what it does.
+methods here show what it does.
 """
 from typing import List, Sequence
 

@@ -1,5 +1,6 @@
 """The halves of a divided program, as executors run them: a trainer's steps, a pserver's service."""
 import atexit
+import math
 import os
 import signal
 import sys
@@ -8,7 +9,6 @@ import weakref
 
 from paddle import _core
 from paddle.fluid import core
-from paddle.fluid.executor import Executor
 
 _FOREVER = 10**9  # seconds
 
@@ -25,10 +25,7 @@ def deadline_seconds() -> float:
 
 
 def _trainer_flags() -> dict:
-    flags = {}
-    if "PADDLE_INIT_PEER_TIMEOUT" not in os.environ:
-        flags["peer_timeout"] = str(max(1, int(-(-deadline_seconds() // 1))))
-    return flags
+    return {"peer_timeout": str(max(1, math.ceil(deadline_seconds())))}
 
 
 class TrainerHalf:
@@ -40,7 +37,7 @@ class TrainerHalf:
         self.job = _core.Job(cut, _trainer_flags())
         self._first_scope = None  # of the startup program, once it was run
         self._process = os.getpid()
-        _open.add(self)
+        _remember(self)
 
     def run(self, executor, program, feed, fetches, scope, return_numpy):
         executor._jobs.add(self)
@@ -87,69 +84,31 @@ class ServerHalf:
         self.endpoint = endpoint
         self.origin = None
         self.presets = {}
-        self.ends_with_job = False  # else somebody stops it
+        self.ends_with_job = False  # otherwise it serves until it is stopped
 
     def load_vars(self, executor, dirname, program, vars, predicate, filename):
         """Takes this server's rows of what was saved in the form of one process; what is not this server's is left
         out."""
         from paddle.fluid import io
-        whole = self.cut.main
-        block = whole.block(0)
-        wanted = {s["param"] for s in self._own()} | {n for s in self._own()
-                                                      for n in s["states"]} | set(self.cut.shared)
-        if vars is not None:
-            wanted &= {v if isinstance(v, str) else v.name for v in vars}
-        elif predicate is io.is_parameter:
-            wanted = {n for n in wanted if block.var(n).is_parameter}
-        scope = core.Scope()
-        names = sorted(n for n in wanted if block.has(n))
-        if filename:  # one file holds all variables in order
-            names = sorted(n for n in block.var_names() if block.var(n).persistable)
-        _core.load_vars(dirname, whole, names, scope, filename or "")
-        self._take({n: scope.find_var(n).get_tensor().numpy() for n in names if n in wanted})
-
-    def _own(self):
-        return [s for s in self.cut.slices if s["endpoint"] == self.endpoint]
-
-    def _take(self, values):
-        shapes = {name: tuple(v.shape) for name, v in self._kept().items()}
-        for s in self._own():
-            for name, source in [(s["name"], s["param"])] + [(state, state) for state in s["states"]]:
-                if source not in values:
-                    continue
-                whole = values[source]
-                rows = whole if tuple(whole.shape) == shapes[name] else whole[s["first_row"]:s["first_row"] +
-                                                                              s["shape"][0]]
-                self.presets[name] = _tensor(rows)
-        for name in self.cut.shared:
-            if name in values and name in shapes:
-                self.presets[name] = _tensor(values[name])
-
-    def _kept(self):
-        block = self.cut.pserver_program(self.endpoint).block(0)
-        return {n: block.var(n) for n in block.var_names() if block.var(n).persistable}
+        names = None if vars is None else [v if isinstance(v, str) else v.name for v in vars]
+        self.presets.update(_core.load_shard(self.cut, self.endpoint, dirname, names, predicate is io.is_parameter,
+                                             filename or ""))
 
     def collect(self, executor=None, program=None, scope=None):
         raise core.ConfigError("a pserver saves no model: trainer 0 does, for all (snapshots are the pservers' own: "
                                "snapshot_dir)")
 
     def run(self, executor, program, feed, fetches, scope, return_numpy):
-        flags = {} if "PADDLE_INIT_PEER_TIMEOUT" in os.environ else {"peer_timeout": str(_FOREVER)}
+        flags = {"peer_timeout": str(_FOREVER)}
         if self.ends_with_job:
             flags["exit_when_done"] = "true"
-        with _TerminatedInGoodOrder():
+        with _CleanTermination():
             _core.serve(program._core, self.presets, flags)
         return []
 
 
-def _tensor(array):
-    tensor = core.LoDTensor()
-    tensor.set(array, core.CPUPlace())
-    return tensor
-
-
-class _TerminatedInGoodOrder:
-    """While a pserver serves, SIGTERM ends it as a signal should end a server: in good order, with exit code 0."""
+class _CleanTermination:
+    """While a pserver serves, SIGTERM stops it cleanly, with exit code 0."""
 
     def __enter__(self):
         self._before = None
@@ -166,30 +125,20 @@ class _TerminatedInGoodOrder:
             signal.signal(signal.SIGTERM, self._before)
 
 
-def _run(executor, program, feed, fetches, scope, return_numpy):
-    if not hasattr(executor, "_jobs"):
-        executor._jobs = set()
-    return program._distributed.run(executor, program, feed, fetches, scope, return_numpy)
-
-
-def _close(executor):
-    for half in list(getattr(executor, "_jobs", ())):
-        half.close()
-
-
-# A script that ends without close() has ended all the same: the others shall not wait for it. One that fell over an
-# exception has not ended; the pservers wait for its return, by name.
+# A script that ends without close() has finished its work, so the other trainers must not wait for it. A script that an
+# exception ended has not: the pservers wait until it returns, and name it in their log.
 _open = weakref.WeakSet()
 
 
-@atexit.register
+def _remember(half):
+    atexit.unregister(_leave)  # registered once, however many there are
+    atexit.register(_leave)
+    _open.add(half)
+
+
 def _leave():
-    fell_over = hasattr(sys, "last_type") and not hasattr(sys, "ps1")  # at a prompt, exceptions end nothing
-    if fell_over:
+    failed = hasattr(sys, "last_type") and not hasattr(sys, "ps1")  # at a prompt, exceptions end nothing
+    if failed:
         return
     for half in list(_open):
         half.leave()
-
-
-Executor._run_hook = staticmethod(_run)
-Executor._close_hook = staticmethod(_close)

@@ -4,6 +4,8 @@ import random
 import socket
 from typing import List, Optional, Sequence
 
+from paddle import _core
+
 __all__ = ["Role", "RoleMakerBase", "UserDefinedRoleMaker", "PaddleCloudRoleMaker", "MPISymetricRoleMaker",
            "GeneralRoleMaker",
            "UserDefinedCollectiveRoleMaker"]
@@ -34,10 +36,15 @@ def _whole(names: Sequence[str], default: Optional[str] = None) -> Optional[int]
                          (next((n for n in names if os.environ.get(n)), names[0]), value)) from None
 
 
-class RoleMakerBase:
-    """What all role makers can tell. ``generate_role`` is called once, by ``fleet.init``."""
+def _variables(option: str) -> Sequence[str]:
+    """The variables that give an option of the daemons; those of mpirun count servers too, so they are left out."""
+    return [name for name in _core.option_environment(option) if not name.startswith("OMPI_")]
 
-    servers_end_with_job = False  # whoever has started them stops them
+
+class RoleMakerBase:
+    """What all role makers know. ``generate_role`` is called once, by ``fleet.init``."""
+
+    servers_end_with_job = False  # they run until they are stopped
 
     def __init__(self):
         self._role = None
@@ -99,10 +106,7 @@ class RoleMakerBase:
             raise ValueError("a role is Role.WORKER or Role.SERVER, found %r" % (self._role,))
         if not self._server_endpoints:
             raise ValueError("a job with parameter servers needs the endpoint of at least one")
-        for e in self._server_endpoints:
-            host, _, port = e.rpartition(":")
-            if not host or not port.isdigit():
-                raise ValueError("an endpoint is host:port, found %r" % e)
+        _core.check_endpoints(self._server_endpoints, "the endpoint of a server")
         if len(set(self._server_endpoints)) != len(self._server_endpoints):
             raise ValueError("an endpoint is listed twice: %s" % ",".join(self._server_endpoints))
         if self._worker_num <= 0:
@@ -143,19 +147,21 @@ class UserDefinedRoleMaker(RoleMakerBase):
 
 
 class PaddleCloudRoleMaker(RoleMakerBase):
-    """By environment variables, of any of the eras: those that ``paddle.distributed.launch_ps`` sets."""
+    """By environment variables: those that ``paddle.distributed.launch_ps`` sets, by the names of any version of
+    Fluid. The names are those that ``paddle run`` reads."""
 
-    _servers = ("PADDLE_PSERVERS_IP_PORT_LIST", "PADDLE_PSERVER_ENDPOINTS", "PADDLE_PSERVERS", "PADDLE_PSERVER_IPS",
-                "PSERVERS")
-    _roles = ("TRAINING_ROLE", "PADDLE_TRAINING_ROLE")
-    _counts = ("PADDLE_TRAINERS_NUM", "PADDLE_TRAINERS", "TRAINERS", "WORKER_NUM")
-    _ids = ("PADDLE_TRAINER_ID", "TRAINER_ID", "CURRENT_ID")
-    _own = ("PADDLE_CURRENT_ENDPOINT", "CURRENT_ENDPOINT", "SERVER_ENDPOINT")
+    _servers = _variables("pservers")
+    _roles = _variables("role")
+    _counts = _variables("num_gradient_servers")
+    _ids = _variables("trainer_id")
+    _own = _variables("current_endpoint")
+    _ports = _variables("port")
+    _hosts = _variables("host")
 
     def __init__(self, is_collective: bool = False):
         super().__init__()
         if is_collective:
-            raise ValueError("collective training is not there: this package trains with parameter servers")
+            raise ValueError("collective training is not supported: this package trains with parameter servers")
 
     def generate_role(self) -> None:
         if self._role_is_generated:
@@ -177,7 +183,7 @@ class PaddleCloudRoleMaker(RoleMakerBase):
                              "PADDLE_PSERVERS_IP_PORT_LIST=host:port,… "
                              "(paddle.distributed.launch_ps does), or PADDLE_PSERVERS=host,… with PADDLE_PORT")
         hosts = [h.strip() for h in given.split(",") if h.strip()]
-        ports = [p for p in (_first(("PADDLE_PORT", "PADDLE_PSERVER_PORT"), "6174") or "").split(",") if p]
+        ports = [p for p in (_first(self._ports, "6174") or "").split(",") if p]
         out = []
         for i, host in enumerate(hosts):
             out.append(host if ":" in host else "%s:%s" % (host, ports[i] if len(ports) == len(hosts) else ports[0]))
@@ -186,8 +192,8 @@ class PaddleCloudRoleMaker(RoleMakerBase):
     def _own_place(self) -> int:
         own = _first(self._own)
         if own is None:
-            ports = (_first(("PADDLE_PORT", "PADDLE_PSERVER_PORT"), "6174") or "").split(",")
-            own = "%s:%s" % (_first(("POD_IP", "PADDLE_CURRENT_IP"), "localhost"), ports[0])
+            ports = (_first(self._ports, "6174") or "").split(",")
+            own = "%s:%s" % (_first(self._hosts, "localhost"), ports[0])
         if own in self._server_endpoints:
             return self._server_endpoints.index(own)
         number = _whole(("PADDLE_PSERVER_ID",))
@@ -198,11 +204,14 @@ class PaddleCloudRoleMaker(RoleMakerBase):
 
 
 class GeneralRoleMaker(PaddleCloudRoleMaker):
-    """As PaddleCloudRoleMaker; with the names of workers' endpoints, and an id for servers (PADDLE_PSERVER_ID)."""
+    """As PaddleCloudRoleMaker; with the names of workers' endpoints, and an id for servers (PADDLE_PSERVER_ID).
 
-    def __init__(self, **kwargs):
+    The arguments are accepted for Fluid's scripts, where processes find each other through files; here they do not.
+    """
+
+    def __init__(self, path: str = "", hdfs_name: str = "", hdfs_ugi: str = "", iface: str = "", prefix: str = "",
+                 init_timeout_seconds: int = 3600, run_timeout_seconds: int = 9999999):
         super().__init__()
-        self._options = kwargs
 
 
 class MPISymetricRoleMaker(RoleMakerBase):
@@ -229,7 +238,7 @@ class MPISymetricRoleMaker(RoleMakerBase):
         if self._comm is not None:
             self._own_comm = self._comm.Split(int(self._role), rank)
         hosts = self._hosts(size)
-        # The same on all ranks, as nobody tells them: servers of one host get ports of their own.
+        # Every rank computes the same ports, as they cannot be exchanged; servers of one host get different ones.
         port = random.Random(size // 2).randint(60001, 64000)
         port = _whole(("PADDLE_PORT", "PADDLE_PSERVER_PORT"), str(port))
         seen: dict = {}
@@ -283,8 +292,8 @@ class MPISymetricRoleMaker(RoleMakerBase):
 
 
 class UserDefinedCollectiveRoleMaker(RoleMakerBase):
-    """Refused: collective training is not there."""
+    """Refused: collective training is not supported."""
 
     def __init__(self, current_id: int = 0, worker_endpoints: Optional[List[str]] = None):
         super().__init__()
-        raise ValueError("collective training is not there: this package trains with parameter servers")
+        raise ValueError("collective training is not supported: this package trains with parameter servers")

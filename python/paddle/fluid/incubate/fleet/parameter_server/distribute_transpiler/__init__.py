@@ -153,7 +153,7 @@ class TranspilerOptimizer(DistributedOptimizer):
         else:
             raise ValueError("a strategy is a DistributeTranspilerConfig, or comes from StrategyFactory; found %r" %
                              (strategy,))
-        # With Fleet, async means that nobody waits.
+        # With Fleet, async means that no trainer waits.
         if not config.sync_mode and not config.half_async and not config.geo_sgd_mode:
             config.runtime_split_send_recv = True
         self._config = config

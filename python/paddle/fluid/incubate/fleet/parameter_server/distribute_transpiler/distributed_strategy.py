@@ -49,7 +49,7 @@ class SyncStrategy(DistributedStrategy):
 
 
 class AsyncStrategy(DistributedStrategy):
-    """Nobody waits."""
+    """No trainer waits: gradients are applied as they arrive."""
 
     def __init__(self):
         super().__init__()

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import numbers
 
-from .. import unique_name
-from ..framework import Variable
+from . import unique_name
 
-__all__ = ["monkey_patch_variable"]
+__all__ = ["Arithmetic"]
 
 
 def _result(block, dtype):
@@ -46,7 +45,7 @@ def _filled_like(x, value):
     return out
 
 
-def astype(self, dtype):
+def _cast(self, dtype):
     """A copy of the variable with another element type."""
     out = _result(self.block, dtype)
     self.block.append_op(type="cast", inputs={"X": [self]}, outputs={"Out": [out]},
@@ -54,21 +53,21 @@ def astype(self, dtype):
     return out
 
 
-def _binary(method: str, op: str, meaning: str, reverse: bool = False):
+def _binary(op: str, meaning: str, reverse: bool = False):
+    """A method that appends `op`; `reverse`: the other side is the left one."""
     def operator(self, other):
         if isinstance(other, numbers.Number):
             other = _filled_like(self, other) if reverse else _scalar(self.block, other, self.dtype)
-        elif not isinstance(other, Variable):
+        elif not isinstance(other, Arithmetic):
             return NotImplemented
         if other.dtype != self.dtype:
-            other = astype(other, self.dtype)
+            other = _cast(other, self.dtype)
         x, y = (other, self) if reverse else (self, other)
         axis = 0 if len(y.shape) and y.shape[0] == -1 else -1
         out = _result(self.block, self.dtype)
         self.block.append_op(type=op, inputs={"X": [x], "Y": [y]}, outputs={"Out": [out]}, attrs={"axis": axis})
         return out
 
-    operator.__name__ = method
     operator.__doc__ = meaning
     return operator
 
@@ -97,7 +96,7 @@ def _full_index(item, rank: int, name: str):
 
 def _getitem(self, item):
     """A part of the variable, by numpy's rules: numbers, slices (with steps where the length is known), `...`."""
-    from . import _shape, tensor
+    from .layers import _shape, tensor  # layers are made of variables, so they are imported last
     axes, starts, ends, gone, stepped = [], [], [], [], []
     for axis, entry in enumerate(_full_index(item, len(self.shape), self.name)):
         length = self.shape[axis]
@@ -130,35 +129,29 @@ def _getitem(self, item):
     return _shape.squeeze(out, axes=gone) if gone else out
 
 
-_BINARY = [
-    ("__add__", "elementwise_add", "self + other", False),
-    ("__radd__", "elementwise_add", "other + self", False),  # a + b is b + a
-    ("__sub__", "elementwise_sub", "self - other", False),
-    ("__rsub__", "elementwise_sub", "other - self", True),
-    ("__mul__", "elementwise_mul", "self * other", False),
-    ("__rmul__", "elementwise_mul", "other * self", False),  # a * b is b * a
-    ("__div__", "elementwise_div", "self / other", False),
-    ("__truediv__", "elementwise_div", "self / other", False),
-    ("__rdiv__", "elementwise_div", "other / self", True),
-    ("__rtruediv__", "elementwise_div", "other / self", True),
-    ("__pow__", "elementwise_pow", "self ** other", False),
-    ("__rpow__", "elementwise_pow", "other ** self", True),
-    ("__floordiv__", "elementwise_floordiv", "self // other", False),
-    ("__mod__", "elementwise_mod", "self % other", False),
-    ("__eq__", "equal", "self == other", False),
-    ("__ne__", "not_equal", "self != other", False),
-    ("__lt__", "less_than", "self < other", False),
-    ("__le__", "less_equal", "self <= other", False),
-    ("__gt__", "greater_than", "self > other", False),
-    ("__ge__", "greater_equal", "self >= other", False),
-]
+class Arithmetic:
+    """The operators of a Variable."""
 
-
-def monkey_patch_variable() -> None:
-    """Gives `Variable` its operators. `__hash__` stays as it is, so that variables remain keys of dictionaries."""
-    for method, op, meaning, reverse in _BINARY:
-        setattr(Variable, method, _binary(method, op, meaning, reverse))
-    Variable.__neg__ = _negative
-    Variable.__getitem__ = _getitem
-    Variable.__iter__ = None  # else Python would try x[0], x[1], ... without an end
-    Variable.astype = astype
+    __add__ = _binary("elementwise_add", "self + other")
+    __radd__ = _binary("elementwise_add", "other + self")  # a + b is b + a
+    __sub__ = _binary("elementwise_sub", "self - other")
+    __rsub__ = _binary("elementwise_sub", "other - self", reverse=True)
+    __mul__ = _binary("elementwise_mul", "self * other")
+    __rmul__ = _binary("elementwise_mul", "other * self")  # a * b is b * a
+    __div__ = __truediv__ = _binary("elementwise_div", "self / other")
+    __rdiv__ = __rtruediv__ = _binary("elementwise_div", "other / self", reverse=True)
+    __pow__ = _binary("elementwise_pow", "self ** other")
+    __rpow__ = _binary("elementwise_pow", "other ** self", reverse=True)
+    __floordiv__ = _binary("elementwise_floordiv", "self // other")
+    __mod__ = _binary("elementwise_mod", "self % other")
+    __eq__ = _binary("equal", "self == other")
+    __ne__ = _binary("not_equal", "self != other")
+    __lt__ = _binary("less_than", "self < other")
+    __le__ = _binary("less_equal", "self <= other")
+    __gt__ = _binary("greater_than", "self > other")
+    __ge__ = _binary("greater_equal", "self >= other")
+    __hash__ = object.__hash__  # variables are keys of dictionaries although == makes an op
+    __neg__ = _negative
+    __getitem__ = _getitem
+    __iter__ = None  # otherwise Python would try x[0], x[1], ... without an end
+    astype = _cast
