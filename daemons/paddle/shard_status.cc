@@ -1,11 +1,8 @@
 #include "paddle/shard_status.h"
 
-#include <unistd.h>
-
 #include <list>
 #include <memory>
 
-#include "base/build_info.h"
 #include "base/error.h"
 #include "wire/asio.h"
 #include "wire/connection.h"
@@ -13,34 +10,26 @@
 namespace paddle {
 namespace {
 
-std::string text_of(const flatbuffers::String* s) { return s == nullptr ? "" : s->str(); }
-
-// Values that a newer program added have no name here.
-std::string name_or(const char* name) { return name[0] == '\0' ? "unknown" : name; }
-
-TrainerStatus trainer_of(const msg::Member& m) {
-  TrainerStatus t;
-  t.id = m.trainer();
-  t.state = text_of(m.state());
-  t.process = text_of(m.process());
-  t.seconds = m.seconds();
-  t.step = m.step();
-  t.staleness_max = m.staleness_max();
-  t.staleness_mean = m.staleness_mean();
-  t.dropped = m.dropped();
-  t.not_finite = m.not_finite();
-  const msg::Beat* beat = m.progress();
-  if (beat == nullptr) return t;
-  t.pass = beat->pass();
-  t.passes = beat->passes();
-  t.batch = beat->batch();
-  t.batches = beat->batches();
-  t.samples = beat->samples();
-  t.rate = beat->rate();
-  t.cost = beat->cost();
-  t.doing = text_of(beat->state());
-  t.error = text_of(beat->error());
-  return t;
+TrainerStatus trainer_of(wire::MemberStatus& m) {
+  wire::Progress& p = m.progress;
+  return {.id = m.trainer,
+          .state = std::move(m.state),
+          .process = std::move(m.process),
+          .seconds = m.seconds,
+          .step = m.step,
+          .pass = p.pass,
+          .passes = p.passes,
+          .batch = p.batch,
+          .batches = p.batches,
+          .samples = p.samples,
+          .rate = p.rate,
+          .cost = p.cost,
+          .doing = std::move(p.state),
+          .error = std::move(p.error),
+          .staleness_max = m.staleness_max,
+          .dropped = m.dropped,
+          .not_finite = m.not_finite,
+          .staleness_mean = m.staleness_mean};
 }
 
 constexpr const char* too_late = "no answer in time";
@@ -70,25 +59,25 @@ class Question : public wire::Handler {
     connection_.reset();
   }
 
-  std::span<std::byte> land(wire::Connection&, const msg::Message&, uint64_t) override {
-    return {};  // no answer here has bulk
+  wire::Landing land(wire::Connection&, const wire::Message&, uint64_t) override {
+    return wire::Landing::discard();  // no answer here has bulk
   }
 
-  void handle(wire::Connection& from, const msg::Message& head, uint64_t) override {
-    if (const auto* failure = head.body_as_Failure()) {
-      out_.problem = text_of(failure->message());
+  void handle(wire::Connection& from, wire::Message& message, uint64_t) override {
+    if (const auto* failure = std::get_if<wire::Failure>(&message.body)) {
+      out_.problem = failure->message;
       from.close("refused");
-    } else if (head.body_as_Welcome() != nullptr) {
-      from.send(2, msg::CreateStatusAsk(from.builder()));
+    } else if (std::holds_alternative<wire::Welcome>(message.body)) {
+      from.send(2, wire::StatusAsk{});
       from.flush();
-    } else if (const auto* status = head.body_as_Status()) {
+    } else if (auto* status = std::get_if<wire::Status>(&message.body)) {
       read_status(*status, out_);
       out_.problem.clear();
       answered_ = true;
       from.close("answered");
     } else {
       throw Error(Error::Kind::protocol, "it answered a question about its state with message ",
-                  msg::EnumNameBody(head.body_type()));
+                  name_of(message.body));
     }
   }
 
@@ -98,12 +87,10 @@ class Question : public wire::Handler {
 
  private:
   void greet() {
-    char host[256] = "localhost";
-    ::gethostname(host, sizeof host - 1);
-    const std::string process = text(host, ":", ::getpid());
-    connection_->send(1, msg::CreateHelloDirect(connection_->builder(), wire::protocol_version,
-                                                version, msg::Role::observer, "", msg::Mode::sync,
-                                                0, 0, 0, index_, count_, "", process.c_str()));
+    wire::Hello hello = wire::make_hello(wire::Role::observer);
+    hello.shard = index_;
+    hello.shards = count_;
+    connection_->send(1, hello);
     connection_->flush();
   }
 
@@ -115,29 +102,24 @@ class Question : public wire::Handler {
 
 }  // namespace
 
-void read_status(const msg::Status& message, ShardStatus& out) {
-  out.instance = message.instance();
-  out.epoch = message.epoch();
-  out.step = message.step();
-  out.bytes_in = message.bytes_in();
-  out.bytes_out = message.bytes_out();
-  out.build = text_of(message.build());
-  out.job = text_of(message.job());
-  out.mode = name_or(msg::EnumNameMode(message.mode()));
-  out.state = name_or(msg::EnumNameShardState(message.state()));
-  out.waiting = text_of(message.waiting());
-  out.uptime = message.uptime();
-  out.steps_per_second = message.steps_per_second();
-  out.cpu_seconds = message.cpu_seconds();
-  if (const auto* members = message.members())
-    for (const msg::Member* m : *members) out.trainers.push_back(trainer_of(*m));
-  if (const auto* slices = message.slices())
-    for (const msg::SliceStatus* s : *slices)
-      out.slices.push_back({text_of(s->name()), s->bytes(), s->version(), text_of(s->waiting())});
-  if (const auto* snapshots = message.snapshots())
-    out.snapshots.assign(snapshots->begin(), snapshots->end());
-  if (const auto* errors = message.last_errors())
-    for (const flatbuffers::String* e : *errors) out.last_errors.push_back(text_of(e));
+void read_status(wire::Status& from, ShardStatus& out) {
+  out.instance = from.instance;
+  out.epoch = from.epoch;
+  out.step = from.step;
+  out.bytes_in = from.bytes_in;
+  out.bytes_out = from.bytes_out;
+  out.build = std::move(from.build);
+  out.job = std::move(from.job);
+  out.mode = name_of(from.mode);
+  out.state = name_of(from.state);
+  out.waiting = std::move(from.waiting);
+  out.uptime = from.uptime;
+  out.steps_per_second = from.steps_per_second;
+  out.cpu_seconds = from.cpu_seconds;
+  for (wire::MemberStatus& m : from.members) out.trainers.push_back(trainer_of(m));
+  out.slices = std::move(from.slices);
+  out.snapshots = std::move(from.snapshots);
+  out.last_errors = std::move(from.last_errors);
 }
 
 std::vector<ShardStatus> ask_shards(const Endpoints& endpoints, double seconds) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "options/cluster.h"
-#include "wire/frame.h"
+#include "wire/messages.h"
 
 namespace paddle {
 
@@ -22,11 +22,7 @@ struct TrainerStatus {
   double staleness_mean = 0;
 };
 
-struct SliceStatus {
-  std::string name;
-  uint64_t bytes = 0, version = 0;
-  std::string waiting;
-};
+using wire::SliceStatus;
 
 struct ShardStatus {
   std::string endpoint;
@@ -45,7 +41,7 @@ struct ShardStatus {
 };
 
 // Takes over what the message says; endpoint and sparse stay.
-void read_status(const msg::Status& message, ShardStatus& out);
+void read_status(wire::Status& from, ShardStatus& out);
 
 // Connects to all shards at once as an observer and asks each. Those that do not answer within
 // `seconds` have a problem. Dense ones first.

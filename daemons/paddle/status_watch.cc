@@ -2,6 +2,8 @@
 
 #include <signal.h>
 
+#include <utility>
+
 namespace paddle {
 namespace {
 

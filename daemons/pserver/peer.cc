@@ -9,14 +9,14 @@ Peer::Peer(Shard& owner, tcp::socket socket)
   progress = connection->since();
 }
 
-std::span<std::byte> Peer::land(wire::Connection&, const msg::Message& head, uint64_t bulk) {
-  return shard.land(*this, head, bulk);
+wire::Landing Peer::land(wire::Connection&, const wire::Message& message, uint64_t bulk) {
+  return shard.land(*this, message, bulk);
 }
 
 void Peer::landed(wire::Connection&, std::span<std::byte> part) { shard.landed(*this, part); }
 
-void Peer::handle(wire::Connection&, const msg::Message& head, uint64_t bulk) {
-  shard.handle(*this, head, bulk);
+void Peer::handle(wire::Connection&, wire::Message& message, uint64_t bulk) {
+  shard.handle(*this, message, bulk);
 }
 
 void Peer::arrived(wire::Connection&) { shard.arrived(); }
@@ -25,7 +25,7 @@ void Peer::closed(wire::Connection&, const std::string& why) { shard.closed(*thi
 
 std::string Peer::name() const {
   if (!greeted) return connection->peer();
-  if (role == msg::Role::observer) return process + " at " + connection->peer();
+  if (role == wire::Role::observer) return process + " at " + connection->peer();
   return text("trainer ", trainer, " (", process, ")");
 }
 

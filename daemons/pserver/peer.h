@@ -15,19 +15,19 @@ class Peer final : public wire::Handler {
  public:
   Peer(Shard& shard, tcp::socket socket);
 
-  std::span<std::byte> land(wire::Connection&, const msg::Message& head, uint64_t bulk) override;
+  wire::Landing land(wire::Connection&, const wire::Message& message, uint64_t bulk) override;
   void landed(wire::Connection&, std::span<std::byte> part) override;
-  void handle(wire::Connection&, const msg::Message& head, uint64_t bulk) override;
+  void handle(wire::Connection&, wire::Message& message, uint64_t bulk) override;
   void arrived(wire::Connection&) override;
   void closed(wire::Connection&, const std::string& why) override;
 
-  bool is_trainer() const { return greeted && role == msg::Role::trainer; }
+  bool is_trainer() const { return greeted && role == wire::Role::trainer; }
   std::string name() const;  // "trainer 1 (host:pid)", or the address
 
   Shard& shard;
   std::shared_ptr<wire::Connection> connection;  // shared with Asio's pending operations
   bool greeted = false;
-  msg::Role role = msg::Role::observer;
+  wire::Role role = wire::Role::observer;
   uint32_t trainer = 0;
   uint64_t incarnation = 0;
   std::string process, program;

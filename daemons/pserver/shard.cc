@@ -66,7 +66,7 @@ void Shard::stop() {
     if (stopping_) return;
     stopping_ = true;
     listener_.stop();
-    const bool waits = snapshots_ && state_ == msg::ShardState::ready && sync() && !even();
+    const bool waits = snapshots_ && state_ == wire::ShardState::ready && sync() && !even();
     if (!waits) return finish_stop();
     settle_version_ = highest_version();
     settle_until_ = Clock::now() + std::chrono::seconds(settle_seconds);
@@ -84,18 +84,18 @@ uint64_t Shard::highest_version() const {
 }
 
 // While it stops, a shard whose slices stand between two steps takes what the slower ones lack.
-bool Shard::settles(const msg::Message& head) {
-  if (settle_until_ == Time{} || state_ != msg::ShardState::ready) return false;
-  if (head.body_as_Pull() != nullptr) return true;
-  const msg::Push* push = head.body_as_Push();
-  const Slice* slice = push ? store_->slice(push->slice()) : nullptr;
+bool Shard::settles(const wire::Body& body) {
+  if (settle_until_ == Time{} || state_ != wire::ShardState::ready) return false;
+  if (std::holds_alternative<wire::Pull>(body)) return true;
+  const auto* push = std::get_if<wire::Push>(&body);
+  const Slice* slice = push && !push->parts.empty() ? store_->slice(push->parts[0].slice) : nullptr;
   return slice != nullptr && slice->version() < settle_version_;
 }
 
 // Every update that was begun is done: updates and this run in one thread.
 void Shard::finish_stop() {
   if (io_.stopped()) return;
-  if (snapshots_ && state_ == msg::ShardState::ready && !store_->slices().empty()) {
+  if (snapshots_ && state_ == wire::ShardState::ready && !store_->slices().empty()) {
     if (!sync() || even())
       snapshot_all(lowest_version());
     else
@@ -103,7 +103,7 @@ void Shard::finish_stop() {
                     ": slices stand between two steps, so there is no snapshot "
                     "of this moment; the one before stays"));
   }
-  state_ = msg::ShardState::stopping;
+  state_ = wire::ShardState::stopping;
   for (Peer& p : peers_)
     if (p.connection->open() && p.greeted) {
       fail(p, 0, Code::stopping, "this pserver is going down");
@@ -123,7 +123,7 @@ void Shard::end_loop() {
 
 void Shard::become_empty(const std::string& why) {
   drop_store(why);
-  state_ = msg::ShardState::empty;
+  state_ = wire::ShardState::empty;
   configured_by_.clear();
   init_.clear();
 }

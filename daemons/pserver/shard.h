@@ -63,7 +63,7 @@ class Shard {
  private:
   friend class Peer;
   using Clock = std::chrono::steady_clock;
-  using Code = msg::FailureCode;
+  using Code = wire::FailureCode;
 
   struct Waiting {  // a pull that is answered once the version is there
     Peer* peer;
@@ -79,10 +79,14 @@ class Shard {
     Code code = Code::protocol;
     std::string why;
   };
-  struct Progress {  // what a trainer said in its last beat
-    uint64_t step = 0, pass = 0, passes = 0, batch = 0, batches = 0, samples = 0;
-    double rate = 0, cost = 0;
-    std::string state, error;
+  struct Traffic {
+    uint64_t bytes_in = 0, bytes_out = 0, messages_in = 0, messages_out = 0;
+    void add(const wire::Connection& c) {
+      bytes_in += c.bytes_in();
+      bytes_out += c.bytes_out();
+      messages_in += c.messages_in();
+      messages_out += c.messages_out();
+    }
   };
   struct Building {  // a snapshot that some slices have reached
     Snapshot snapshot;
@@ -98,10 +102,10 @@ class Shard {
   void become_empty(const std::string& why);
   bool even() const;
   uint64_t highest_version() const;
-  bool settles(const msg::Message& head);
+  bool settles(const wire::Body& body);
   void finish_stop();
   void end_loop();
-  bool sync() const { return identity_ && identity_->mode == msg::Mode::sync; }
+  bool sync() const { return identity_ && identity_->mode == wire::Mode::sync; }
 
   // shard_sweep.cc
   asio::awaitable<void> sweep_every_second();
@@ -123,30 +127,30 @@ class Shard {
   void ack(Peer& peer, uint64_t id, wire::Bytes bulk = {}, uint64_t version = 0);
   void fail(Peer& peer, uint64_t id, Code code, const std::string& why);
   void refuse(Peer& peer, uint64_t id, Code code, const std::string& why);  // and closes
-  std::span<std::byte> land(Peer& peer, const msg::Message& head, uint64_t bulk);
+  wire::Landing land(Peer& peer, const wire::Message& message, uint64_t bulk);
   void landed(Peer& peer, std::span<const std::byte> part);
-  void handle(Peer& peer, const msg::Message& head, uint64_t bulk);
-  void dispatch(Peer& peer, const msg::Message& head, uint64_t bulk);
+  void handle(Peer& peer, wire::Message& message, uint64_t bulk);
+  void dispatch(Peer& peer, wire::Message& message, uint64_t bulk);
 
   // shard_greeting.cc
-  void hello(Peer& peer, uint64_t id, const msg::Hello& hello);
-  std::string mismatch(const msg::Hello& hello) const;
-  void take_identity(const Peer& peer, const msg::Hello& hello);
+  void hello(Peer& peer, uint64_t id, const wire::Hello& hello);
+  std::string mismatch(const wire::Hello& hello) const;
+  void take_identity(const Peer& peer, const wire::Hello& hello);
   void begin_members();
   void replace_connections(const Peer& peer);
   void welcome(Peer& peer, uint64_t id);
-  void join(Peer& peer, uint64_t id, const msg::Join& join);
-  std::string join_problem(const Peer& peer, const msg::Join& join) const;
-  void complete(Peer& peer, uint64_t id, const msg::Complete& complete);
-  void beat(Peer& peer, uint64_t id, const msg::Beat& beat);
+  void join(Peer& peer, uint64_t id, const wire::Join& join);
+  std::string join_problem(const Peer& peer, const wire::Join& join) const;
+  void complete(Peer& peer, uint64_t id, const wire::Complete& complete);
+  void beat(Peer& peer, uint64_t id, wire::Progress& progress);
   void send_beat_ack(Peer& peer, uint64_t id, Time now);
 
   // shard_configure.cc
-  void configure(Peer& peer, uint64_t id, const msg::Configure& configure);
-  std::unique_ptr<Store> read_configuration(const msg::Configure& configure) const;
-  std::span<std::byte> land_value(Peer& peer, const msg::SetValue& set, uint64_t bulk);
-  void set_value(Peer& peer, uint64_t id, const msg::SetValue& set, uint64_t bulk);
-  void rollback(Peer& peer, uint64_t id, const msg::Rollback& rollback);
+  void configure(Peer& peer, uint64_t id, const wire::Configure& configure);
+  std::unique_ptr<Store> read_configuration(const wire::Configure& configure) const;
+  wire::Landing land_value(Peer& peer, const wire::SetValue& set, uint64_t bulk);
+  void set_value(Peer& peer, uint64_t id, const wire::SetValue& set, uint64_t bulk);
+  void rollback(Peer& peer, uint64_t id, const wire::Rollback& rollback);
   void take_up(Snapshot snapshot);
   void drop_store(const std::string& why);
   void begin(uint64_t step);
@@ -154,12 +158,12 @@ class Shard {
   void take_presets();
 
   // shard_messages.cc
-  Verdict check_push(const Peer& peer, const msg::Push& push, uint64_t bulk);
-  Verdict check_async(const Peer& peer, const msg::Push& push, Slice& slice) const;
-  void push(Peer& peer, uint64_t id, const msg::Push& push, uint64_t bulk);
-  bool refuse_not_finite(Peer& peer, uint64_t id, const msg::Push& push, const Slice& slice);
-  void apply_now(Peer& peer, uint64_t id, const msg::Push& push, Slice& slice, bool drops);
-  void pull(Peer& peer, uint64_t id, const msg::Pull& pull);
+  Verdict check_push(const Peer& peer, const wire::Push& push, uint64_t bulk);
+  Verdict check_async(const Peer& peer, const wire::Push& push, Slice& slice) const;
+  void push(Peer& peer, uint64_t id, const wire::Push& push, uint64_t bulk);
+  bool refuse_not_finite(Peer& peer, uint64_t id, const wire::Push& push, const Slice& slice);
+  void apply_now(Peer& peer, uint64_t id, const wire::Push& push, Slice& slice, bool drops);
+  void pull(Peer& peer, uint64_t id, const wire::Pull& pull);
   void await_version(Peer& peer, uint64_t id, Slice& slice, uint64_t version);
   void send_values(Peer& peer, uint64_t id, const Slice& slice, wire::Bytes values,
                    uint64_t version, bool dropped = false);
@@ -168,7 +172,7 @@ class Shard {
   void close_ready_rounds();
   void answer_pulls(Slice& slice);
   void send_back_the_early();
-  void fetch(Peer& peer, uint64_t id, const msg::Fetch& fetch);
+  void fetch(Peer& peer, uint64_t id, const wire::Fetch& fetch);
 
   // shard_snapshot.cc
   void snapshot_slice(const Slice& slice);
@@ -180,10 +184,8 @@ class Shard {
 
   // shard_status.cc
   void status(Peer& peer, uint64_t id);
-  flatbuffers::Offset<msg::Member> member_status(flatbuffers::FlatBufferBuilder& b, uint32_t t,
-                                                 Time now) const;
-  flatbuffers::Offset<msg::SliceStatus> slice_status(flatbuffers::FlatBufferBuilder& b,
-                                                     const Slice& s) const;
+  wire::MemberStatus member_status(uint32_t t, Time now) const;
+  wire::SliceStatus slice_status(const Slice& s) const;
   std::string waiting_text(Time now) const;
   std::vector<uint32_t> missing(const Slice& slice) const;
   uint64_t lowest_version() const;
@@ -203,14 +205,14 @@ class Shard {
   const uint64_t instance_;
   const Time started_ = Clock::now();
 
-  msg::ShardState state_ = msg::ShardState::empty;
+  wire::ShardState state_ = wire::ShardState::empty;
   uint64_t epoch_ = 0, base_step_ = 0, received_ = 0;
   std::string init_, configured_by_;
   std::optional<Identity> identity_;
   std::optional<Members> members_;
-  std::vector<MemberPlace> places_;
+  std::vector<std::optional<wire::LastPush>> last_pushes_;
   std::vector<Staleness> staleness_;
-  std::vector<Progress> progress_;
+  std::vector<wire::Progress> progress_;
   Peer* configurer_ = nullptr;
   std::unique_ptr<Store> store_;
   std::vector<Round> rounds_;
@@ -222,8 +224,8 @@ class Shard {
   std::deque<std::string> last_errors_;
   std::string last_failure_, said_waiting_;
   Time next_wait_line_{}, waiting_since_{};
-  uint64_t waiting_step_ = 0;              // lowest version then: a step ends a wait
-  uint64_t bytes_in_ = 0, bytes_out_ = 0;  // of connections that have ended
+  uint64_t waiting_step_ = 0;  // lowest version then: a step ends a wait
+  Traffic traffic_;            // of connections that have ended
   uint64_t rate_step_ = 0, logged_step_ = 0;
   double steps_per_second_ = 0;
   Time rate_time_ = started_;

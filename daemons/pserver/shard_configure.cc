@@ -9,31 +9,21 @@
 namespace paddle {
 namespace {
 
-Shape shape_of(const msg::Variable& v) {
-  Shape shape;
-  const auto* dims = v.dims();
-  require(dims == nullptr || dims->size() <= Shape::max_rank, Error::Kind::config, "the variable '",
-          v.name()->str(), "' has ", dims == nullptr ? 0 : dims->size(), " dimensions; at most ",
-          Shape::max_rank, " are possible");
-  for (flatbuffers::uoffset_t i = 0; dims != nullptr && i < dims->size(); ++i) {
-    int64_t dim = 0;  // the verifier does not see to the alignment of elements
-    std::memcpy(&dim, dims->Data() + i * sizeof dim, sizeof dim);
-    shape.append(flatbuffers::EndianScalar(dim));
-  }
-  return shape;
+Shape shape_of(const wire::ConfiguredVariable& v) {
+  require(v.dims.size() <= Shape::max_rank, Error::Kind::config, "the variable '", v.name, "' has ",
+          v.dims.size(), " dimensions; at most ", Shape::max_rank, " are possible");
+  return Shape(v.dims);
 }
 
 }  // namespace
 
-std::unique_ptr<Store> Shard::read_configuration(const msg::Configure& c) const {
+std::unique_ptr<Store> Shard::read_configuration(const wire::Configure& c) const {
   StoreConfig config;
-  config.program =
-      from_flatbuffer(std::as_bytes(std::span(c.program()->Data(), c.program()->size())));
-  for (const msg::Slice* s : *c.slices())
-    config.slices.push_back(
-        {.id = s->id(), .name = s->name()->str(), .grad = s->grad()->str(), .block = s->block()});
-  for (const msg::Variable* v : *c.variables())
-    config.variables.push_back({v->name()->str(), static_cast<DType>(v->dtype()), shape_of(*v)});
+  config.program = from_flatbuffer(c.program);
+  for (const wire::ConfiguredSlice& s : c.slices)
+    config.slices.push_back({.id = s.id, .name = s.name, .grad = s.grad, .block = s.block});
+  for (const wire::ConfiguredVariable& v : c.variables)
+    config.variables.push_back({v.name, static_cast<DType>(v.dtype), shape_of(v)});
   if (options_.check) {
     const std::string why = options_.check(config);
     require(why.empty(), Error::Kind::config, why);
@@ -44,21 +34,20 @@ std::unique_ptr<Store> Shard::read_configuration(const msg::Configure& c) const 
 
 // The first wins. Whoever comes second greets again and finds the winner's name. Only a refusal is
 // answered here; then the values that follow are let through without a word.
-void Shard::configure(Peer& peer, uint64_t id, const msg::Configure& c) {
+void Shard::configure(Peer& peer, uint64_t id, const wire::Configure& c) {
   const auto no = [&](Code code, const std::string& why) {
     peer.values_unwanted = true;
     fail(peer, id, code, why);
   };
-  const bool may_reset = c.reset() && c.epoch() > epoch_;
-  if (state_ == msg::ShardState::configuring && configurer_ != &peer && !may_reset)
+  const bool may_reset = c.reset && c.epoch > epoch_;
+  if (state_ == wire::ShardState::configuring && configurer_ != &peer && !may_reset)
     return no(Code::stale_epoch, text(configured_by_, " is sending the first values: greet again"));
-  if (c.epoch() < epoch_ || (state_ == msg::ShardState::ready && !may_reset))
+  if (c.epoch < epoch_ || (state_ == wire::ShardState::ready && !may_reset))
     return no(Code::stale_epoch, text("this shard has values already, from ", configured_by_,
                                       " (epoch ", epoch_, "): greet again"));
   require(!options_.sparse, Error::Kind::protocol,
           "this port serves sparse tables and takes no slices");
-  require(c.init()->size() <= 256, Error::Kind::protocol, "a digest of ", c.init()->size(),
-          " bytes");
+  require(c.init.size() <= 256, Error::Kind::protocol, "a digest of ", c.init.size(), " bytes");
   std::unique_ptr<Store> store;
   try {
     store = read_configuration(c);
@@ -73,17 +62,17 @@ void Shard::configure(Peer& peer, uint64_t id, const msg::Configure& c) {
   store_ = std::move(store);
   rounds_.assign(store_->slices().size(), {});
   for (Round& r : rounds_) r.pulls.reserve(identity_->trainers);
-  state_ = msg::ShardState::configuring;
+  state_ = wire::ShardState::configuring;
   configurer_ = &peer;
   configured_by_ = peer.name();
-  init_ = c.init()->str();
-  epoch_ = c.epoch();
-  base_step_ = c.step();
-  if (c.reset()) {
+  init_ = c.init;
+  epoch_ = c.epoch;
+  base_step_ = c.step;
+  if (c.reset) {
     members_->begin_again(Clock::now());
-    places_.assign(places_.size(), {});
+    last_pushes_.assign(last_pushes_.size(), {});
   }
-  if (snapshots_) c.reset() ? snapshots_->remove_after(c.step()) : snapshots_->begin_job();
+  if (snapshots_) c.reset ? snapshots_->remove_after(c.step) : snapshots_->begin_job();
   if (store_->variables().empty()) {  // a shard without slices: there are fewer than shards
     configurer_ = nullptr;
     begin(base_step_);
@@ -91,39 +80,40 @@ void Shard::configure(Peer& peer, uint64_t id, const msg::Configure& c) {
   }
 }
 
-std::span<std::byte> Shard::land_value(Peer& peer, const msg::SetValue& set, uint64_t bulk) {
+wire::Landing Shard::land_value(Peer& peer, const wire::SetValue& set, uint64_t bulk) {
   peer.in_place = false;
-  if (state_ != msg::ShardState::configuring || configurer_ != &peer || set.epoch() != epoch_)
-    return {};
-  if (set.index() >= store_->variables().size()) return {};
-  const Tensor& t = store_->value(set.index());
-  if (set.offset() > t.bytes() || bulk > t.bytes() - set.offset()) return {};
+  if (state_ != wire::ShardState::configuring || configurer_ != &peer || set.epoch != epoch_)
+    return wire::Landing::discard();
+  if (set.index >= store_->variables().size()) return wire::Landing::discard();
+  const Tensor& t = store_->value(set.index);
+  if (set.offset > t.bytes() || bulk > t.bytes() - set.offset) return wire::Landing::discard();
   peer.in_place = true;
-  return {static_cast<std::byte*>(t.raw()) + set.offset(), static_cast<size_t>(bulk)};
+  return wire::Landing::into(
+      {static_cast<std::byte*>(t.raw()) + set.offset, static_cast<size_t>(bulk)});
 }
 
-void Shard::set_value(Peer& peer, uint64_t id, const msg::SetValue& set, uint64_t bulk) {
+void Shard::set_value(Peer& peer, uint64_t id, const wire::SetValue& set, uint64_t bulk) {
   if (peer.values_unwanted) return;
   const auto no = [&](Code code, const std::string& why) {
     peer.values_unwanted = true;
     fail(peer, id, code, why);
   };
-  if (state_ != msg::ShardState::configuring || configurer_ != &peer || set.epoch() != epoch_)
+  if (state_ != wire::ShardState::configuring || configurer_ != &peer || set.epoch != epoch_)
     return no(Code::stale_epoch, text("these values are not awaited: ",
                                       configured_by_.empty() ? "nobody" : configured_by_,
                                       " configures this shard: greet again"));
   if (bulk > 0 && !peer.in_place) {
-    const bool known = set.index() < store_->variables().size();
+    const bool known = set.index < store_->variables().size();
     const std::string where =
-        known ? text("'", store_->variables()[set.index()].name, "', which has ",
-                     store_->value(set.index()).bytes(), " bytes")
-              : text("variable ", set.index(), ", and there are ", store_->variables().size());
+        known ? text("'", store_->variables()[set.index].name, "', which has ",
+                     store_->value(set.index).bytes(), " bytes")
+              : text("variable ", set.index, ", and there are ", store_->variables().size());
     become_empty(text("the values that ", peer.name(), " sent do not fit"));
     return no(Code::protocol,
-              text(bulk, " bytes from offset ", set.offset(), " on do not fit ", where));
+              text(bulk, " bytes from offset ", set.offset, " on do not fit ", where));
   }
   received_ += bulk;
-  if (!set.last()) return;
+  if (!set.last) return;
   uint64_t expected = 0;
   for (size_t i = 0; i < store_->variables().size(); ++i) expected += store_->value(i).bytes();
   if (received_ != expected) {
@@ -169,7 +159,7 @@ void Shard::begin(uint64_t step) {
   for (const Slice& s : store_->slices())
     if (!s.lowered())
       log_detail(1, text("the slice '", s.info().name, "' is updated by its whole block"));
-  state_ = msg::ShardState::ready;
+  state_ = wire::ShardState::ready;
   rate_step_ = logged_step_ = last_snapshot_ = step;
   rate_time_ = Clock::now();
   waiting_since_ = {};
@@ -193,29 +183,29 @@ void Shard::drop_store(const std::string& why) {
   store_.reset();
 }
 
-void Shard::rollback(Peer& peer, uint64_t id, const msg::Rollback& r) {
-  if (r.epoch() == epoch_ && state_ == msg::ShardState::ready && base_step_ == r.step())
+void Shard::rollback(Peer& peer, uint64_t id, const wire::Rollback& r) {
+  if (r.epoch == epoch_ && state_ == wire::ShardState::ready && base_step_ == r.step)
     return ack(peer, id);  // somebody else has asked for the same
-  if (r.epoch() <= epoch_)
+  if (r.epoch <= epoch_)
     return fail(peer, id, Code::stale_epoch,
-                text("the job is in epoch ", epoch_, ", not before ", r.epoch(), ": greet again"));
+                text("the job is in epoch ", epoch_, ", not before ", r.epoch, ": greet again"));
   if (!snapshots_)
     return fail(peer, id, Code::unknown_version,
-                text("there is no snapshot of step ", r.step(),
+                text("there is no snapshot of step ", r.step,
                      ": this pserver runs without --snapshot_dir"));
   try {
-    Snapshot s = snapshots_->load(r.step());
-    drop_store(text("the job goes back to step ", r.step()));
-    snapshots_->remove_after(r.step());
+    Snapshot s = snapshots_->load(r.step);
+    drop_store(text("the job goes back to step ", r.step));
+    snapshots_->remove_after(r.step);
     take_up(std::move(s));
   } catch (const Error& e) {
     note_error(e.what());
     if (!store_) become_empty("the snapshot cannot be used");
-    snapshots_->set_aside(r.step());
+    snapshots_->set_aside(r.step);
     return fail(peer, id, Code::unknown_version, e.what());
   }
-  epoch_ = r.epoch();
-  log_warn(text("port ", port(), ": the job goes back to step ", r.step(), " (epoch ", epoch_,
+  epoch_ = r.epoch;
+  log_warn(text("port ", port(), ": the job goes back to step ", r.step, " (epoch ", epoch_,
                 "), asked for by ", peer.name()));
   ack(peer, id);
 }
@@ -224,7 +214,7 @@ void Shard::take_up(Snapshot s) {
   StoreConfig config{.program = from_flatbuffer(s.program), .variables = s.variables};
   for (const SnapshotSlice& slice : s.slices) config.slices.push_back(slice.info);
   auto store = std::make_unique<Store>(std::move(config), s.identity.trainers,
-                                       s.identity.mode == msg::Mode::sync);
+                                       s.identity.mode == wire::Mode::sync);
   for (size_t i = 0; i < s.values.size(); ++i)
     std::memcpy(store->value(i).raw(), s.values[i].raw(), s.values[i].bytes());
   store_ = std::move(store);
@@ -233,7 +223,7 @@ void Shard::take_up(Snapshot s) {
   const Time now = Clock::now();
   members_->begin_again(now);
   for (uint32_t t = 0; t < s.members.size(); ++t) {
-    places_[t] = s.members[t].place;
+    last_pushes_[t] = s.members[t].last_push;
     if (s.members[t].finished) members_->restore_finished(t, now);
   }
   rounds_.assign(store_->slices().size(), {});

@@ -9,12 +9,8 @@
 namespace paddle {
 namespace {
 
-constexpr const char* mode_names[] = {"sync", "async", "half_async", "geo"};
-
-std::string name_of(msg::Mode mode) { return mode_names[static_cast<int>(mode)]; }
-
 // Long enough for any sentence, and no more than a log line should hold.
-constexpr size_t max_name = 256, max_outline = 32u << 10, max_line = 200;
+constexpr size_t max_name = 256, max_line = 200;
 
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> out;
@@ -38,20 +34,18 @@ std::string first_difference(const std::string& here, const std::string& theirs)
   return text("; the first difference: here ", quoted(a, i), ", there ", quoted(b, i));
 }
 
-void check_hello(const msg::Hello& h) {
-  for (const auto* s : {h.build(), h.job(), h.program(), h.process()})
+void check_hello(const wire::Hello& h) {
+  for (const auto* s : {&h.build, &h.job, &h.program, &h.process})
     require(s->size() <= max_name, Error::Kind::protocol, "a greeting with a name of ", s->size(),
             " bytes; at most ", max_name, " are allowed");
-  require(h.outline() == nullptr || h.outline()->size() <= max_outline, Error::Kind::protocol,
-          "a greeting with a program of ", h.outline() ? h.outline()->size() : 0, " bytes of text");
-  require(h.role() <= msg::Role::MAX && h.mode() <= msg::Mode::MAX, Error::Kind::protocol,
-          "a greeting with a role or mode that this version does not know");
+  require(h.outline.size() <= wire::max_outline, Error::Kind::protocol,
+          "a greeting with a program of ", h.outline.size(), " bytes of text");
 }
 
 }  // namespace
 
 // "" where the trainer fits the job.
-std::string Shard::mismatch(const msg::Hello& h) const {
+std::string Shard::mismatch(const wire::Hello& h) const {
   const auto differs = [](const std::string& what, const auto& here, const auto& theirs,
                           const std::string& remedy) {
     return text(what, " differs: this pserver has ", here, ", the trainer has ", theirs, "; ",
@@ -62,14 +56,14 @@ std::string Shard::mismatch(const msg::Hello& h) const {
                 " serves sparse tables, and the trainer takes it for one of dense "
                 "slices; give all processes the same --port, --ports_num and "
                 "--ports_num_for_sparse");
-  if (!options_.job.empty() && h.job()->str() != options_.job)
-    return differs("the job name", "'" + options_.job + "'", "'" + h.job()->str() + "'",
+  if (!options_.job.empty() && h.job != options_.job)
+    return differs("the job name", "'" + options_.job + "'", "'" + h.job + "'",
                    "give both the same --job_name, or the trainer another --pservers");
-  if (options_.trainers && h.trainers() != *options_.trainers)
-    return differs("the number of trainers", *options_.trainers, h.trainers(),
+  if (options_.trainers && h.trainers != *options_.trainers)
+    return differs("the number of trainers", *options_.trainers, h.trainers,
                    "give all processes the same --num_gradient_servers");
-  if (h.trainers() == 0 || h.trainers() > 65535)
-    return text("a job of ", h.trainers(), " trainers is not possible");
+  if (h.trainers == 0 || h.trainers > 65535)
+    return text("a job of ", h.trainers, " trainers is not possible");
   if (!identity_) return "";
   const Identity& i = *identity_;
   const bool deserted = std::none_of(peers_.begin(), peers_.end(), [](const Peer& p) {
@@ -80,44 +74,43 @@ std::string Shard::mismatch(const msg::Hello& h) const {
                       snapshots_ ? " with another --snapshot_dir" : "")
                : "";
   const std::string by = " (from " + i.set_by + ")";
-  if (h.job()->str() != i.job)
-    return differs("the job name", "'" + i.job + "'" + by, "'" + h.job()->str() + "'",
+  if (h.job != i.job)
+    return differs("the job name", "'" + i.job + "'" + by, "'" + h.job + "'",
                    "one pserver serves one job at a time: wait for its end, or use another") +
            over;
-  if (h.trainers() != i.trainers)
-    return differs("the number of trainers", text(i.trainers, by), h.trainers(),
+  if (h.trainers != i.trainers)
+    return differs("the number of trainers", text(i.trainers, by), h.trainers,
                    "give all processes the same --num_gradient_servers") +
            over;
-  if (h.mode() != i.mode)
-    return differs("the mode", name_of(i.mode) + by, name_of(h.mode()),
+  if (h.mode != i.mode)
+    return differs("the mode", wire::name_of(i.mode) + by, wire::name_of(h.mode),
                    "give all trainers the same of --sync, --async, --half_async, --geo_steps") +
            over;
-  if (h.program()->str() != i.program)
+  if (h.program != i.program)
     return differs("the program", "digest " + i.program + by,
-                   "digest " + h.program()->str() +
-                       first_difference(i.outline, h.outline() ? h.outline()->str() : ""),
+                   "digest " + h.program + first_difference(i.outline, h.outline),
                    "all trainers need the same job file, arguments and version (paddle dump_config "
                    "shows what each would run); a snapshot of another job needs another "
                    "--snapshot_dir") +
            over;
-  if (h.shard() != i.shard || h.shards() != i.shards)
+  if (h.shard != i.shard || h.shards != i.shards)
     return differs("the place in the list of pservers", text(i.shard, " of ", i.shards, by),
-                   text(h.shard(), " of ", h.shards()),
+                   text(h.shard, " of ", h.shards),
                    "give all trainers the same --pservers in the same order") +
            over;
   return "";
 }
 
-void Shard::take_identity(const Peer& peer, const msg::Hello& h) {
+void Shard::take_identity(const Peer& peer, const wire::Hello& h) {
   if (identity_) return;
-  identity_ = Identity{.job = h.job()->str(),
-                       .program = h.program()->str(),
+  identity_ = Identity{.job = h.job,
+                       .program = h.program,
                        .set_by = peer.process,
-                       .mode = h.mode(),
-                       .trainers = h.trainers(),
-                       .shard = h.shard(),
-                       .shards = h.shards(),
-                       .outline = h.outline() ? h.outline()->str() : ""};
+                       .mode = h.mode,
+                       .trainers = h.trainers,
+                       .shard = h.shard,
+                       .shards = h.shards,
+                       .outline = h.outline};
   begin_members();
 }
 
@@ -126,22 +119,22 @@ void Shard::begin_members() {
   members_.emplace(
       MemberOptions{n, options_.policy, options_.lease_seconds, options_.reconnect_seconds},
       Clock::now());
-  places_.assign(n, {});
+  last_pushes_.assign(n, {});
   staleness_.assign(n, {});
   progress_.assign(n, {});
 }
 
-void Shard::hello(Peer& peer, uint64_t id, const msg::Hello& h) {
+void Shard::hello(Peer& peer, uint64_t id, const wire::Hello& h) {
   require(!peer.greeted, Error::Kind::protocol, "a second greeting on one connection");
   check_hello(h);
-  peer.process = h.process()->str();
-  if (h.protocol() != wire::protocol_version)
+  peer.process = h.process;
+  if (h.protocol != wire::protocol_version)
     return refuse(peer, id, Code::refused,
                   text("the protocol differs: this pserver speaks version ", wire::protocol_version,
-                       " (", build_text(), "), ", peer.process, " speaks ", h.protocol(), " (",
-                       h.build()->str(), "); install the same version on all machines"));
-  peer.role = h.role();
-  if (h.role() == msg::Role::observer) {
+                       " (", build_text(), "), ", peer.process, " speaks ", h.protocol, " (",
+                       h.build, "); install the same version on all machines"));
+  peer.role = h.role;
+  if (h.role == wire::Role::observer) {
     peer.greeted = true;
     return welcome(peer, id);
   }
@@ -153,8 +146,7 @@ void Shard::hello(Peer& peer, uint64_t id, const msg::Hello& h) {
   }
   take_identity(peer, h);
   const Time now = Clock::now();
-  const auto admission =
-      members_->admit({h.trainer(), h.takes_id(), h.incarnation(), peer.process}, now);
+  const auto admission = members_->admit({h.trainer, h.takes_id, h.incarnation, peer.process}, now);
   if (admission.verdict != Members::Admission::Verdict::admitted) {
     const bool expired = admission.verdict == Members::Admission::Verdict::expired;
     if (!expired) note_error(text(peer.process, " was refused: ", admission.why));
@@ -162,7 +154,7 @@ void Shard::hello(Peer& peer, uint64_t id, const msg::Hello& h) {
   }
   peer.greeted = true;
   peer.trainer = admission.trainer;
-  peer.incarnation = h.incarnation();
+  peer.incarnation = h.incarnation;
   replace_connections(peer);
   members_->opened(peer.trainer, now);
   if (peer.is_trainer())
@@ -181,72 +173,60 @@ void Shard::replace_connections(const Peer& peer) {
 }
 
 void Shard::welcome(Peer& peer, uint64_t id) {
-  auto& b = peer.connection->builder();
-  std::vector<flatbuffers::Offset<msg::SliceState>> slices;
-  const bool trainer = peer.role != msg::Role::observer;
-  if (store_ && state_ == msg::ShardState::ready)
+  const bool trainer = peer.role != wire::Role::observer;
+  wire::Welcome out{.instance = instance_,
+                    .epoch = epoch_,
+                    .state = state_,
+                    .trainer = peer.trainer,
+                    .init = init_,
+                    .configured_by = configured_by_,
+                    .snapshots = snapshots_ ? snapshots_->steps() : std::vector<uint64_t>{}};
+  if (store_ && state_ == wire::ShardState::ready)
     for (const Slice& s : store_->slices())
-      slices.push_back(msg::CreateSliceState(b, s.info().id, s.version(),
-                                             trainer && sync() && s.contributed(peer.trainer),
-                                             trainer ? s.steps_of(peer.trainer) : 0));
-  const auto init = b.CreateString(init_), by = b.CreateString(configured_by_);
-  const auto all = b.CreateVector(slices);
-  const auto steps = b.CreateVector(snapshots_ ? snapshots_->steps() : std::vector<uint64_t>{});
-  msg::WelcomeBuilder w(b);
-  w.add_instance(instance_);
-  w.add_epoch(epoch_);
-  w.add_state(state_);
-  w.add_trainer(peer.trainer);
-  w.add_init(init);
-  w.add_configured_by(by);
-  w.add_slices(all);
-  w.add_snapshots(steps);
-  if (trainer && places_[peer.trainer].known) {
-    const MemberPlace& p = places_[peer.trainer];
-    w.add_place_step(p.step);
-    w.add_begin(&p.begin);
-    w.add_end(&p.end);
-    w.add_has_place(true);
+      out.slices.push_back({s.info().id, s.version(),
+                            trainer && sync() && s.contributed(peer.trainer),
+                            trainer ? s.steps_of(peer.trainer) : 0});
+  if (trainer) {
+    out.last_push = last_pushes_[peer.trainer];
+    out.lost =
+        options_.policy == LossPolicy::drop && (*members_)[peer.trainer].state == MemberState::lost;
   }
-  if (trainer)
-    w.add_lost(options_.policy == LossPolicy::drop &&
-               (*members_)[peer.trainer].state == MemberState::lost);
-  peer.connection->send(id, w.Finish());
+  peer.connection->send(id, out);
   touch(peer);
 }
 
 // "" where the trainer can join here; otherwise it has seen an old state and greets again.
-std::string Shard::join_problem(const Peer& peer, const msg::Join& j) const {
-  if (state_ != msg::ShardState::ready) return "this shard has no values yet";
+std::string Shard::join_problem(const Peer& peer, const wire::Join& j) const {
+  if (state_ != wire::ShardState::ready) return "this shard has no values yet";
   if (!sync()) return "";
   const bool drops = options_.policy == LossPolicy::drop;
   for (const Slice& s : store_->slices()) {
-    if (drops && j.step() < s.version() && (*members_)[peer.trainer].expired != 0)
-      return text("trainer ", peer.trainer, " cannot join at step ", j.step(),
+    if (drops && j.step < s.version() && (*members_)[peer.trainer].expired != 0)
+      return text("trainer ", peer.trainer, " cannot join at step ", j.step,
                   ": the job has reached step ", s.version());
-    if (!drops && !s.contributed(peer.trainer) && j.step() > s.version())
-      return text("trainer ", peer.trainer, " cannot join at step ", j.step(), ": the slice '",
+    if (!drops && !s.contributed(peer.trainer) && j.step > s.version())
+      return text("trainer ", peer.trainer, " cannot join at step ", j.step, ": the slice '",
                   s.info().name, "' lacks its gradient of step ", s.version());
   }
   return "";
 }
 
-void Shard::join(Peer& peer, uint64_t id, const msg::Join& j) {
-  if (j.epoch() != epoch_)
+void Shard::join(Peer& peer, uint64_t id, const wire::Join& j) {
+  if (j.epoch != epoch_)
     return fail(peer, id, Code::stale_epoch,
-                text("the job is in epoch ", epoch_, ", not ", j.epoch(), ": greet again"));
+                text("the job is in epoch ", epoch_, ", not ", j.epoch, ": greet again"));
   const std::string why = join_problem(peer, j);
   if (!why.empty()) return fail(peer, id, Code::stale_epoch, why + ": greet again");
   const bool first = (*members_)[peer.trainer].state != MemberState::joined;
-  members_->join(peer.trainer, j.step(), Clock::now());
-  if (first) log_info(text("port ", port(), ": ", peer.name(), " joined at step ", j.step()));
+  members_->join(peer.trainer, j.step, Clock::now());
+  if (first) log_info(text("port ", port(), ": ", peer.name(), " joined at step ", j.step));
   ack(peer, id);
   close_ready_rounds();  // under `drop` a later first round lets earlier ones close
 }
 
-void Shard::complete(Peer& peer, uint64_t id, const msg::Complete& c) {
+void Shard::complete(Peer& peer, uint64_t id, const wire::Complete& c) {
   const Time now = Clock::now();
-  if (c.phase() == msg::Phase::finished) {
+  if (c.phase == wire::Phase::finished) {
     members_->finish(peer.trainer, now);
     log_info(text("port ", port(), ": ", peer.name(), " has finished"));
   } else {
@@ -255,31 +235,24 @@ void Shard::complete(Peer& peer, uint64_t id, const msg::Complete& c) {
   // The others wait for it. Where trainer 0 says goodbye they must hear it at once: a pserver that
   // failed before they did would send them back to work without it.
   for (Peer& p : peers_)
-    if (p.greeted && p.role == msg::Role::beat && p.connection->open()) send_beat_ack(p, 0, now);
+    if (p.greeted && p.role == wire::Role::beat && p.connection->open()) send_beat_ack(p, 0, now);
   ack(peer, id);
   close_ready_rounds();
   arrived();  // the end of the job may end the connection
   check_done(now);
 }
 
-void Shard::beat(Peer& peer, uint64_t id, const msg::Beat& beat) {
+void Shard::beat(Peer& peer, uint64_t id, wire::Progress& progress) {
   const Time now = Clock::now();
   if (!members_->holds(peer.trainer, peer.incarnation) ||
       (*members_)[peer.trainer].expired == peer.incarnation)
     return fail(peer, id, Code::expired,
                 text("trainer ", peer.trainer, " was lost, or another process has its id now"));
   members_->heard(peer.trainer, now);
-  Progress& p = progress_[peer.trainer];
-  p = {beat.step(),
-       beat.pass(),
-       beat.passes(),
-       beat.batch(),
-       beat.batches(),
-       beat.samples(),
-       beat.rate(),
-       beat.cost(),
-       beat.state() ? beat.state()->str().substr(0, max_name) : "",
-       beat.error() ? beat.error()->str().substr(0, 4096) : ""};
+  wire::Progress& p = progress_[peer.trainer];
+  p = std::move(progress);
+  p.state = p.state.substr(0, max_name);
+  p.error = p.error.substr(0, 4096);
   if (!p.error.empty() && (*members_)[peer.trainer].last_words != p.error) {
     (*members_)[peer.trainer].last_words = p.error;
     note_error(text(peer.name(), ": ", p.error));
@@ -288,11 +261,11 @@ void Shard::beat(Peer& peer, uint64_t id, const msg::Beat& beat) {
 }
 
 void Shard::send_beat_ack(Peer& peer, uint64_t id, Time now) {
-  auto& b = peer.connection->builder();
-  const auto waiting = b.CreateString(waiting_text(now));
-  const auto failure = b.CreateString(members_->failure());
-  peer.connection->send(
-      id, msg::CreateBeatAck(b, epoch_, waiting, members_->finished(), failure, members_->saved()));
+  peer.connection->send(id, wire::BeatAck{.epoch = epoch_,
+                                          .waiting = waiting_text(now),
+                                          .finished = members_->finished(),
+                                          .failure = members_->failure(),
+                                          .saved = members_->saved()});
   touch(peer);
 }
 

@@ -10,39 +10,39 @@ namespace paddle {
 
 // ---- what can be said of a push before its gradient is looked at
 
-Shard::Verdict Shard::check_push(const Peer& peer, const msg::Push& p, uint64_t bulk) {
+Shard::Verdict Shard::check_push(const Peer& peer, const wire::Push& p, uint64_t bulk) {
   using Kind = Verdict::Kind;
   const auto no = [&](Code code, auto&&... why) {
     return Verdict{Kind::fail, nullptr, code, text(peer.name(), ": ", why...)};
   };
-  if (p.epoch() != epoch_ || state_ != msg::ShardState::ready)
-    return no(Code::stale_epoch, "its push belongs to epoch ", p.epoch(), ", the job is in epoch ",
+  if (p.epoch != epoch_ || state_ != wire::ShardState::ready)
+    return no(Code::stale_epoch, "its push belongs to epoch ", p.epoch, ", the job is in epoch ",
               epoch_, ": greet again");
-  Slice* slice = store_->slice(p.slice());
+  Slice* slice = store_->slice(p.parts[0].slice);
   if (slice == nullptr)
-    return no(Code::unknown_version, "there is no slice ", p.slice(), " on this shard");
+    return no(Code::unknown_version, "there is no slice ", p.parts[0].slice, " on this shard");
   if ((*members_)[peer.trainer].state != MemberState::joined)
     return no(Code::protocol, "it pushed to '", slice->info().name, "' without having joined");
   if (bulk != slice->bytes())
-    return no(Code::protocol, "its gradient for '", slice->info().name, "', step ", p.step(),
+    return no(Code::protocol, "its gradient for '", slice->info().name, "', step ", p.step,
               ", has ", bulk, " bytes, expected ", slice->bytes());
   if (!sync()) return check_async(peer, p, *slice);
-  if (p.step() > slice->version())
-    return no(Code::protocol, "it pushed step ", p.step(), " of '", slice->info().name,
+  if (p.step > slice->version())
+    return no(Code::protocol, "it pushed step ", p.step, " of '", slice->info().name,
               "', which is at version ", slice->version());
-  if (p.step() < slice->version() || slice->contributed(peer.trainer))
+  if (p.step < slice->version() || slice->contributed(peer.trainer))
     return {Kind::duplicate, slice, {}, {}};
   return {Kind::take, slice, {}, {}};
 }
 
-Shard::Verdict Shard::check_async(const Peer& peer, const msg::Push& p, Slice& slice) const {
+Shard::Verdict Shard::check_async(const Peer& peer, const wire::Push& p, Slice& slice) const {
   using Kind = Verdict::Kind;
-  if (p.step() < slice.steps_of(peer.trainer)) return {Kind::duplicate, &slice, {}, {}};
-  if (p.based_on() > slice.version())
+  if (p.step < slice.steps_of(peer.trainer)) return {Kind::duplicate, &slice, {}, {}};
+  if (p.parts[0].based_on > slice.version())
     return {Kind::fail, nullptr, Code::stale_epoch,
             text(peer.name(), ": its gradient for '", slice.info().name, "' is based on version ",
-                 p.based_on(), ", and here is version ", slice.version(), ": greet again")};
-  const uint64_t stale = slice.version() - p.based_on();
+                 p.parts[0].based_on, ", and here is version ", slice.version(), ": greet again")};
+  const uint64_t stale = slice.version() - p.parts[0].based_on;
   const bool too_stale = options_.max_staleness > 0 && stale > options_.max_staleness;
   // As v2 counts: the update itself is one, and a ratio up to 1 means 1.5. A single trainer would
   // see all its gradients dropped, so at least one foreign update must lie between.
@@ -55,7 +55,7 @@ Shard::Verdict Shard::check_async(const Peer& peer, const msg::Push& p, Slice& s
 
 // ---- pushes
 
-void Shard::push(Peer& peer, uint64_t id, const msg::Push& p, uint64_t bulk) {
+void Shard::push(Peer& peer, uint64_t id, const wire::Push& p, uint64_t bulk) {
   using Kind = Verdict::Kind;
   if (!members_->failure().empty()) return fail(peer, id, Code::job_failed, members_->failure());
   const Verdict v = check_push(peer, p, bulk);
@@ -66,32 +66,31 @@ void Shard::push(Peer& peer, uint64_t id, const msg::Push& p, uint64_t bulk) {
   }
   Slice& slice = *v.slice;
   if (v.kind == Kind::duplicate) {
-    if (p.pull()) return await_version(peer, id, slice, sync() ? p.step() + 1 : 0);
+    if (p.pull) return await_version(peer, id, slice, sync() ? p.step + 1 : 0);
     return ack(peer, id);
   }
   if (!landed)
     return fail(peer, id, Code::protocol,
-                text(peer.name(), ": its gradient for '", slice.info().name, "', step ", p.step(),
+                text(peer.name(), ": its gradient for '", slice.info().name, "', step ", p.step,
                      ", came before the version that it belongs to"));
   if (refuse_not_finite(peer, id, p, slice)) return;
-  if (p.begin() != nullptr && p.end() != nullptr)
-    places_[peer.trainer] = {true, p.step(), *p.begin(), *p.end()};
+  last_pushes_[peer.trainer] = {p.step, p.begin, p.end};
   if (!sync()) return apply_now(peer, id, p, slice, v.kind == Kind::drop);
   if (slice.contributors() == 0) rounds_[slice.info().place].begun = peer.connection->last_heard();
   slice.contribute(peer.trainer);
-  if (p.pull())
-    await_version(peer, id, slice, p.step() + 1);
+  if (p.pull)
+    await_version(peer, id, slice, p.step + 1);
   else
     ack(peer, id);
   try_close(slice);
 }
 
-bool Shard::refuse_not_finite(Peer& peer, uint64_t id, const msg::Push& p, const Slice& slice) {
+bool Shard::refuse_not_finite(Peer& peer, uint64_t id, const wire::Push& p, const Slice& slice) {
   const bool seen = peer.landing.slice == &slice && peer.landing.seen == slice.bytes();
   if (seen ? peer.landing.finite : slice.finite(peer.trainer)) return false;
   ++staleness_[peer.trainer].not_finite;
   const std::string why =
-      text(peer.name(), ": its gradient for '", slice.info().name, "', step ", p.step(),
+      text(peer.name(), ": its gradient for '", slice.info().name, "', step ", p.step,
            ", holds NaN or Inf and was not applied: lower the learning rate, clip gradients or "
            "look at the data of this batch");
   note_error(why);
@@ -100,22 +99,22 @@ bool Shard::refuse_not_finite(Peer& peer, uint64_t id, const msg::Push& p, const
 }
 
 // Async, half-async, geo: the update happens here and now.
-void Shard::apply_now(Peer& peer, uint64_t id, const msg::Push& p, Slice& slice, bool drops) {
+void Shard::apply_now(Peer& peer, uint64_t id, const wire::Push& p, Slice& slice, bool drops) {
   Staleness& s = staleness_[peer.trainer];
-  const uint64_t stale = slice.version() - p.based_on();
+  const uint64_t stale = slice.version() - p.parts[0].based_on;
   s.max = std::max(s.max, stale);
   s.sum += stale;
   ++s.count;
-  slice.set_steps(peer.trainer, p.step() + 1);
+  slice.set_steps(peer.trainer, p.step + 1);
   if (drops) {
     ++s.dropped;
-  } else if (identity_->mode == msg::Mode::geo) {
+  } else if (identity_->mode == wire::Mode::geo) {
     slice.add(peer.trainer);
   } else {
     store_->schedule().run(slice.version());
     slice.apply(peer.trainer);
   }
-  if (p.pull())
+  if (p.pull)
     send_values(peer, id, slice, slice.values(), slice.version(), drops);
   else
     ack(peer, id);
@@ -147,7 +146,7 @@ void Shard::try_close(Slice& slice) {
 }
 
 void Shard::close_ready_rounds() {
-  if (state_ != msg::ShardState::ready || !sync() || !members_->failure().empty()) return;
+  if (state_ != wire::ShardState::ready || !sync() || !members_->failure().empty()) return;
   for (Slice& s : store_->slices()) try_close(s);
   send_back_the_early();
 }
@@ -167,17 +166,17 @@ void Shard::send_back_the_early() {
 
 // ---- pulls
 
-void Shard::pull(Peer& peer, uint64_t id, const msg::Pull& p) {
+void Shard::pull(Peer& peer, uint64_t id, const wire::Pull& p) {
   if (!members_->failure().empty()) return fail(peer, id, Code::job_failed, members_->failure());
-  if (p.epoch() != epoch_ || state_ != msg::ShardState::ready)
+  if (p.epoch != epoch_ || state_ != wire::ShardState::ready)
     return fail(peer, id, Code::stale_epoch,
-                text("the pull belongs to epoch ", p.epoch(), ", the job is in epoch ", epoch_,
+                text("the pull belongs to epoch ", p.epoch, ", the job is in epoch ", epoch_,
                      ": greet again"));
-  Slice* slice = store_->slice(p.slice());
+  Slice* slice = store_->slice(p.parts[0].slice);
   if (slice == nullptr)
     return fail(peer, id, Code::unknown_version,
-                text("there is no slice ", p.slice(), " on this shard"));
-  await_version(peer, id, *slice, p.version());
+                text("there is no slice ", p.parts[0].slice, " on this shard"));
+  await_version(peer, id, *slice, p.parts[0].version);
 }
 
 void Shard::await_version(Peer& peer, uint64_t id, Slice& slice, uint64_t version) {
@@ -202,8 +201,8 @@ void Shard::await_version(Peer& peer, uint64_t id, Slice& slice, uint64_t versio
 
 void Shard::send_values(Peer& peer, uint64_t id, const Slice& slice, wire::Bytes values,
                         uint64_t version, bool dropped) {
-  auto& b = peer.connection->builder();
-  peer.connection->send(id, msg::CreateValues(b, slice.info().id, version, dropped), values,
+  const wire::ValuesPart part{version, slice.info().id, dropped ? 1u : 0u};
+  peer.connection->send(id, wire::Values{{&part, 1}}, values,
                         sync() ? wire::Bulk::stays : wire::Bulk::changes);
   touch(peer);
 }
@@ -222,24 +221,23 @@ void Shard::answer_pulls(Slice& slice) {
   }
 }
 
-void Shard::fetch(Peer& peer, uint64_t id, const msg::Fetch& f) {
-  const Tensor* t =
-      state_ == msg::ShardState::ready ? store_->find_value(f.variable()->str()) : nullptr;
+void Shard::fetch(Peer& peer, uint64_t id, const wire::Fetch& f) {
+  const Tensor* t = state_ == wire::ShardState::ready ? store_->find_value(f.variable) : nullptr;
   if (t == nullptr)
     return fail(peer, id, Code::unknown_version,
-                text("there is no variable '", f.variable()->str(), "' on this shard"));
-  if (f.offset() > t->bytes() || f.bytes() > t->bytes() - f.offset())
+                text("there is no variable '", f.variable, "' on this shard"));
+  if (f.offset > t->bytes() || f.bytes > t->bytes() - f.offset)
     return fail(peer, id, Code::protocol,
-                text("the variable '", f.variable()->str(), "' has ", t->bytes(), " bytes, not ",
-                     f.bytes(), " from offset ", f.offset(), " on"));
+                text("the variable '", f.variable, "' has ", t->bytes(), " bytes, not ", f.bytes,
+                     " from offset ", f.offset, " on"));
   const uint64_t version = lowest_version();
   // In the scope a counter stands where the slice that was updated last left it.
   Tensor told = *t;
-  if (const auto count = store_->schedule().counter_at(f.variable()->str(), version)) {
+  if (const auto count = store_->schedule().counter_at(f.variable, version)) {
     told = t->clone();
     write_number(told, *count);
   }
-  ack(peer, id, {static_cast<const std::byte*>(told.raw()) + f.offset(), f.bytes()}, version);
+  ack(peer, id, {static_cast<const std::byte*>(told.raw()) + f.offset, f.bytes}, version);
 }
 
 }  // namespace paddle

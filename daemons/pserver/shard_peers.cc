@@ -10,23 +10,31 @@ namespace {
 constexpr uint64_t max_discard = uint64_t{1} << 32;  // bulk that is read only to be thrown away
 constexpr size_t errors_kept = 10;
 
+void check_parts(size_t parts) {
+  require(parts == 1, Error::Kind::protocol, "a message with ", parts,
+          " slices; this pserver takes one at a time");
+}
+
 }  // namespace
 
 // Bulk for which there is no place is let through unread, and handle() answers why; nothing is
 // read for strangers.
-std::span<std::byte> Shard::land(Peer& peer, const msg::Message& head, uint64_t bulk) {
+wire::Landing Shard::land(Peer& peer, const wire::Message& message, uint64_t bulk) {
   peer.in_place = false;
   peer.landing = {};
-  require(peer.is_trainer() && (head.body_as_Push() || head.body_as_SetValue()),
-          Error::Kind::protocol, "a message of type ", msg::EnumNameBody(head.body_type()),
-          " with ", bulk, " bytes of bulk");
+  const auto* push = std::get_if<wire::Push>(&message.body);
+  const auto* set = std::get_if<wire::SetValue>(&message.body);
+  require(peer.is_trainer() && (push || set), Error::Kind::protocol, "a message of type ",
+          name_of(message.body), " with ", bulk, " bytes of bulk");
   require(bulk <= max_discard, Error::Kind::protocol, "a message with ", bulk, " bytes of bulk");
-  if (const auto* set = head.body_as_SetValue()) return land_value(peer, *set, bulk);
-  const Verdict v = check_push(peer, *head.body_as_Push(), bulk);
-  if (v.kind != Verdict::Kind::take && v.kind != Verdict::Kind::drop) return {};
+  if (set) return land_value(peer, *set, bulk);
+  check_parts(push->parts.size());
+  const Verdict v = check_push(peer, *push, bulk);
+  if (v.kind != Verdict::Kind::take && v.kind != Verdict::Kind::drop)
+    return wire::Landing::discard();
   peer.in_place = true;
   peer.landing.slice = v.slice;
-  return v.slice->inbox(peer.trainer);
+  return wire::Landing::into(v.slice->inbox(peer.trainer));
 }
 
 // Looks for NaN and Inf while the numbers are in the cache.
@@ -39,40 +47,44 @@ void Shard::landed(Peer& peer, std::span<const std::byte> part) {
   l.seen = whole;
 }
 
-void Shard::handle(Peer& peer, const msg::Message& head, uint64_t bulk) {
-  dispatch(peer, head, bulk);
+void Shard::handle(Peer& peer, wire::Message& message, uint64_t bulk) {
+  dispatch(peer, message, bulk);
   peer.in_place = false;
   peer.landing = {};
   if (settle_until_ != Time{} && even()) asio::post(io_, [this] { finish_stop(); });
 }
 
-void Shard::dispatch(Peer& peer, const msg::Message& head, uint64_t bulk) {
-  const uint64_t id = head.id();
-  if (const auto* m = head.body_as_Hello()) return hello(peer, id, *m);
-  require(peer.greeted, Error::Kind::protocol, "a message of type ",
-          msg::EnumNameBody(head.body_type()), " before the greeting");
-  if (head.body_type() == msg::Body::StatusAsk) return status(peer, id);
-  require(peer.role != msg::Role::observer, Error::Kind::protocol,
+void Shard::dispatch(Peer& peer, wire::Message& message, uint64_t bulk) {
+  const uint64_t id = message.id;
+  wire::Body& body = message.body;
+  if (auto* m = std::get_if<wire::Hello>(&body)) return hello(peer, id, *m);
+  require(peer.greeted, Error::Kind::protocol, "a message of type ", name_of(body),
+          " before the greeting");
+  if (std::holds_alternative<wire::StatusAsk>(body)) return status(peer, id);
+  require(peer.role != wire::Role::observer, Error::Kind::protocol,
           "an observer may ask for the status only");
-  if (const auto* m = head.body_as_Beat()) return beat(peer, id, *m);
-  if (stopping_ && !settles(head))
+  if (auto* m = std::get_if<wire::Progress>(&body)) return beat(peer, id, *m);
+  if (stopping_ && !settles(body))
     return fail(peer, id, Code::stopping, "this pserver is going down");
   members_->heard(peer.trainer, peer.connection->last_heard());
-  require(peer.role == msg::Role::trainer, Error::Kind::protocol,
+  require(peer.role == wire::Role::trainer, Error::Kind::protocol,
           "a connection for heartbeats carries nothing else");
-  switch (head.body_type()) {
-    case msg::Body::Push: return push(peer, id, *head.body_as_Push(), bulk);
-    case msg::Body::Pull: return pull(peer, id, *head.body_as_Pull());
-    case msg::Body::Configure: return configure(peer, id, *head.body_as_Configure());
-    case msg::Body::SetValue: return set_value(peer, id, *head.body_as_SetValue(), bulk);
-    case msg::Body::Join: return join(peer, id, *head.body_as_Join());
-    case msg::Body::Fetch: return fetch(peer, id, *head.body_as_Fetch());
-    case msg::Body::Rollback: return rollback(peer, id, *head.body_as_Rollback());
-    case msg::Body::Complete: return complete(peer, id, *head.body_as_Complete());
-    default:
-      throw Error(Error::Kind::protocol, "a message of type ", msg::EnumNameBody(head.body_type()),
-                  ", which nobody sends to a pserver");
+  if (auto* m = std::get_if<wire::Push>(&body)) {
+    check_parts(m->parts.size());
+    return push(peer, id, *m, bulk);
   }
+  if (auto* m = std::get_if<wire::Pull>(&body)) {
+    check_parts(m->parts.size());
+    return pull(peer, id, *m);
+  }
+  if (auto* m = std::get_if<wire::Configure>(&body)) return configure(peer, id, *m);
+  if (auto* m = std::get_if<wire::SetValue>(&body)) return set_value(peer, id, *m, bulk);
+  if (auto* m = std::get_if<wire::Join>(&body)) return join(peer, id, *m);
+  if (auto* m = std::get_if<wire::Fetch>(&body)) return fetch(peer, id, *m);
+  if (auto* m = std::get_if<wire::Rollback>(&body)) return rollback(peer, id, *m);
+  if (auto* m = std::get_if<wire::Complete>(&body)) return complete(peer, id, *m);
+  throw Error(Error::Kind::protocol, "a message of type ", name_of(body),
+              ", which nobody sends to a pserver");
 }
 
 // ---- answers
@@ -92,14 +104,12 @@ void Shard::arrived() {
 }
 
 void Shard::ack(Peer& peer, uint64_t id, wire::Bytes bulk, uint64_t version) {
-  peer.connection->send(id, msg::CreateAck(peer.connection->builder(), version), bulk,
-                        wire::Bulk::changes);
+  peer.connection->send(id, wire::Ack{version}, bulk, wire::Bulk::changes);
   touch(peer);
 }
 
 void Shard::fail(Peer& peer, uint64_t id, Code code, const std::string& why) {
-  auto& b = peer.connection->builder();
-  peer.connection->send(id, msg::CreateFailure(b, code, b.CreateString(why)));
+  peer.connection->send(id, wire::Failure{code, why});
   touch(peer);
 }
 
@@ -118,8 +128,7 @@ void Shard::note_error(const std::string& sentence) {
 // ---- connections that end
 
 void Shard::closed(Peer& peer, const std::string& why) {
-  bytes_in_ += peer.connection->bytes_in();
-  bytes_out_ += peer.connection->bytes_out();
+  traffic_.add(*peer.connection);
   for (Round& r : rounds_)
     std::erase_if(r.pulls, [&](const Waiting& w) { return w.peer == &peer; });
   const Time now = Clock::now();
@@ -132,7 +141,7 @@ void Shard::closed(Peer& peer, const std::string& why) {
     looked ? log_detail(1, line) : log_warn(line);
   } else if (peer.is_trainer())
     log_info(text("port ", port(), ": the connection of ", peer.name(), " ended: ", why));
-  if (peer.greeted && members_ && peer.role != msg::Role::observer)
+  if (peer.greeted && members_ && peer.role != wire::Role::observer)
     members_->closed(peer.trainer, peer.incarnation, now);
   if (configurer_ == &peer)
     become_empty(text(peer.name(), " left while it was sending the first values"));
@@ -144,11 +153,11 @@ void Shard::forget_peer(Peer& peer) {
   std::erase(touched_, &peer);
   peers_.remove_if([&](const Peer& p) { return &p == &peer; });
   const bool trainers = std::any_of(peers_.begin(), peers_.end(), [](const Peer& p) {
-    return p.greeted && p.role != msg::Role::observer;
+    return p.greeted && p.role != wire::Role::observer;
   });
   if (trainers || stopping_) return;
   // An identity that nobody stands for any more binds nobody.
-  if (state_ == msg::ShardState::empty) {
+  if (state_ == wire::ShardState::empty) {
     identity_.reset();
     members_.reset();
   }

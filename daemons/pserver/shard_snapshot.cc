@@ -11,9 +11,9 @@ namespace {
 
 // Where a trainer stands before `step`: after its push of the step before, or with that of the step
 // itself, which may have come already.
-MemberPlace place_before(const MemberPlace& p, uint64_t step) {
-  if (!p.known || p.step < step || step == 0) return p;
-  return {true, step - 1, p.begin, p.begin};
+std::optional<wire::LastPush> push_before(const std::optional<wire::LastPush>& p, uint64_t step) {
+  if (!p || p->step < step || step == 0) return p;
+  return wire::LastPush{step - 1, p->begin, p->begin};
 }
 
 }  // namespace
@@ -58,7 +58,7 @@ Shard::Building& Shard::building(uint64_t step) {
   for (uint32_t t = 0; t < members_->count(); ++t) {
     const MemberState state = (*members_)[t].state;
     s.members.push_back({state == MemberState::finished || state == MemberState::gone,
-                         sync() ? place_before(places_[t], step) : places_[t]});
+                         sync() ? push_before(last_pushes_[t], step) : last_pushes_[t]});
   }
   return b;
 }

@@ -64,9 +64,9 @@ std::string Shard::waiting_text(Time now) const {
   if (options_.sparse || stopping_) return "";
   if (!members_) return "waiting for the first trainer";
   if (!members_->failure().empty()) return "";
-  if (state_ == msg::ShardState::configuring)
+  if (state_ == wire::ShardState::configuring)
     return text("waiting for the first values, which ", configured_by_, " sends");
-  if (state_ == msg::ShardState::empty) return "waiting for a trainer that sends the first values";
+  if (state_ == wire::ShardState::empty) return "waiting for a trainer that sends the first values";
   auto [slowest, lacks] = present_wait();
   if (lacks.empty()) return "";
   const uint64_t round = slowest ? slowest->version() : lowest_version();
@@ -81,7 +81,7 @@ std::string Shard::waiting_text(Time now) const {
 void Shard::measure_rate(Time now) {
   const uint64_t step = lowest_version();
   const double passed = seconds(rate_time_, now);
-  if (passed < 0.5 || state_ != msg::ShardState::ready) return;
+  if (passed < 0.5 || state_ != wire::ShardState::ready) return;
   steps_per_second_ = static_cast<double>(step - std::min(step, rate_step_)) / passed;
   rate_step_ = step;
   rate_time_ = now;
@@ -92,57 +92,62 @@ void Shard::measure_rate(Time now) {
                 static_cast<int64_t>(steps_per_second_ + 0.5), " steps/s"));
 }
 
-flatbuffers::Offset<msg::Member> Shard::member_status(flatbuffers::FlatBufferBuilder& b, uint32_t t,
-                                                      Time now) const {
+wire::MemberStatus Shard::member_status(uint32_t t, Time now) const {
   const Member& m = (*members_)[t];
-  const Progress& p = progress_[t];
   const Staleness& s = staleness_[t];
-  const auto words = b.CreateString(p.state), error = b.CreateString(p.error);
-  const auto beat = msg::CreateBeat(b, t, m.incarnation, p.step, p.pass, p.passes, p.batch,
-                                    p.batches, p.samples, p.rate, p.cost, words, error);
-  const auto state = b.CreateString(name_of(m.state)), process = b.CreateString(m.process);
-  const double mean = s.count == 0 ? 0 : static_cast<double>(s.sum) / static_cast<double>(s.count);
-  return msg::CreateMember(b, t, state, process, seconds(m.since, now),
-                           places_[t].known ? places_[t].step : 0, beat, s.max, mean, s.dropped,
-                           s.not_finite);
+  Traffic traffic;  // of the connections that are open
+  for (const Peer& p : peers_)
+    if (p.greeted && p.role != wire::Role::observer && p.trainer == t && p.connection->open())
+      traffic.add(*p.connection);
+  return {.trainer = t,
+          .state = name_of(m.state),
+          .process = m.process,
+          .seconds = seconds(m.since, now),
+          .step = last_pushes_[t] ? last_pushes_[t]->step : 0,
+          .progress = progress_[t],
+          .staleness_max = s.max,
+          .staleness_mean = s.count == 0 ? 0 : double(s.sum) / double(s.count),
+          .dropped = s.dropped,
+          .not_finite = s.not_finite,
+          .bytes_in = traffic.bytes_in,
+          .bytes_out = traffic.bytes_out,
+          .messages_in = traffic.messages_in,
+          .messages_out = traffic.messages_out};
 }
 
-flatbuffers::Offset<msg::SliceStatus> Shard::slice_status(flatbuffers::FlatBufferBuilder& b,
-                                                          const Slice& s) const {
+wire::SliceStatus Shard::slice_status(const Slice& s) const {
   const bool open = sync() && s.contributors() > 0;
-  const auto name = b.CreateString(s.info().name);
-  const auto waiting = b.CreateString(open ? trainers_text(missing(s)) : "");
-  return msg::CreateSliceStatus(b, name, s.bytes(), s.version(), waiting);
+  return {s.info().name, s.bytes(), s.version(), open ? trainers_text(missing(s)) : ""};
 }
 
 void Shard::status(Peer& peer, uint64_t id) {
   const Time now = Clock::now();
-  auto& b = peer.connection->builder();
-  std::vector<flatbuffers::Offset<msg::Member>> members;
-  std::vector<flatbuffers::Offset<msg::SliceStatus>> slices;
-  for (uint32_t t = 0; members_ && t < members_->count(); ++t)
-    members.push_back(member_status(b, t, now));
-  if (store_ && state_ != msg::ShardState::configuring)
-    for (const Slice& s : store_->slices()) slices.push_back(slice_status(b, s));
-  uint64_t in = bytes_in_, out = bytes_out_;
+  Traffic traffic = traffic_;
   for (const Peer& p : peers_)
-    if (p.connection->open()) {
-      in += p.connection->bytes_in();
-      out += p.connection->bytes_out();
-    }
-  const auto build = b.CreateString(build_text());
-  const auto job = b.CreateString(identity_ ? identity_->job : options_.job);
-  const auto waiting = b.CreateString(waiting_text(now));
-  const auto all_members = b.CreateVector(members);
-  const auto all_slices = b.CreateVector(slices);
-  const auto steps = b.CreateVector(snapshots_ ? snapshots_->steps() : std::vector<uint64_t>{});
-  const auto errors =
-      b.CreateVectorOfStrings(std::vector<std::string>(last_errors_.begin(), last_errors_.end()));
-  peer.connection->send(
-      id, msg::CreateStatus(b, instance_, build, job, identity_ ? identity_->mode : msg::Mode::sync,
-                            state_, options_.sparse, epoch_, seconds(started_, now),
-                            lowest_version(), steps_per_second_, in, out, thread_seconds(),
-                            all_members, all_slices, steps, errors, waiting));
+    if (p.connection->open()) traffic.add(*p.connection);
+  wire::Status out{.instance = instance_,
+                   .build = build_text(),
+                   .job = identity_ ? identity_->job : options_.job,
+                   .mode = identity_ ? identity_->mode : wire::Mode::sync,
+                   .state = state_,
+                   .sparse = options_.sparse,
+                   .epoch = epoch_,
+                   .uptime = seconds(started_, now),
+                   .step = lowest_version(),
+                   .steps_per_second = steps_per_second_,
+                   .bytes_in = traffic.bytes_in,
+                   .bytes_out = traffic.bytes_out,
+                   .messages_in = traffic.messages_in,
+                   .messages_out = traffic.messages_out,
+                   .cpu_seconds = thread_seconds(),
+                   .snapshots = snapshots_ ? snapshots_->steps() : std::vector<uint64_t>{},
+                   .last_errors = {last_errors_.begin(), last_errors_.end()},
+                   .waiting = waiting_text(now)};
+  for (uint32_t t = 0; members_ && t < members_->count(); ++t)
+    out.members.push_back(member_status(t, now));
+  if (store_ && state_ != wire::ShardState::configuring)
+    for (const Slice& s : store_->slices()) out.slices.push_back(slice_status(s));
+  peer.connection->send(id, out);
   touch(peer);
 }
 

@@ -45,10 +45,10 @@ void Shard::sweep_peer(Peer& p, Time now) {
   wire::Connection& c = *p.connection;
   if (!p.greeted && seconds(c.since(), now) > greeting_seconds)
     return c.close(text("no greeting for ", greeting_seconds, " s"));
-  if (c.within_frame() && seconds(c.last_heard(), now) > frame_seconds)
+  if (c.within_frame() && !c.held() && seconds(c.last_heard(), now) > frame_seconds)
     return c.close(text("half a message, and nothing more for ", frame_seconds, " s"));
-  if (!c.within_frame() || c.frames_in() != p.frame) {
-    p.frame = c.frames_in();
+  if (!c.within_frame() || c.held() || c.messages_in() != p.frame) {
+    p.frame = c.messages_in();
     p.frame_bytes = c.bytes_in();
     p.frame_since = now;
   } else if (const double took = seconds(p.frame_since, now);
@@ -69,7 +69,7 @@ void Shard::lose(uint32_t trainer) {
   note_error(text(members_->name(trainer), " was lost"));
   std::vector<Peer*> its;
   for (Peer& p : peers_)
-    if (p.greeted && p.role != msg::Role::observer && p.trainer == trainer && p.connection->open())
+    if (p.greeted && p.role != wire::Role::observer && p.trainer == trainer && p.connection->open())
       its.push_back(&p);
   for (Peer* p : its) {
     fail(*p, 0, Code::expired, text("trainer ", trainer, " was lost: greet again"));
@@ -121,7 +121,7 @@ void Shard::say_waits(Time now) {
     next_wait_line_ = now + std::chrono::seconds(5);
   }
   const double waited = seconds(waiting_since_, now);
-  if (state_ == msg::ShardState::ready && waited > options_.peer_timeout) {
+  if (state_ == wire::ShardState::ready && waited > options_.peer_timeout) {
     const auto awaited = present_wait().trainers;
     const bool gone = std::any_of(awaited.begin(), awaited.end(), [&](uint32_t t) {
       return (*members_)[t].state != MemberState::joined;
@@ -150,7 +150,7 @@ void Shard::check_done(Time now) {
   become_empty("the job has ended");
   std::vector<Peer*> left;  // the next job knows nothing of them
   for (Peer& p : peers_)
-    if (p.greeted && p.role != msg::Role::observer && p.connection->open()) left.push_back(&p);
+    if (p.greeted && p.role != wire::Role::observer && p.connection->open()) left.push_back(&p);
   for (Peer* p : left) p->connection->close("the job has ended");
   identity_.reset();
   members_.reset();

@@ -18,8 +18,10 @@ constexpr char magic[] = "PDSNAP01";
 constexpr uint64_t max_manifest = 128u << 20;
 constexpr size_t value_alignment = 64;
 
-form::Place place_of(const msg::Place& p) { return {p.pass(), p.record(), p.batch(), p.samples()}; }
-msg::Place place_of(const form::Place& p) { return {p.pass(), p.record(), p.batch(), p.samples()}; }
+form::Place place_of(const wire::Position& p) { return {p.pass, p.record, p.batch, p.samples}; }
+wire::Position position_of(const form::Place& p) {
+  return {p.pass(), p.record(), p.batch(), p.samples()};
+}
 
 std::vector<flatbuffers::Offset<form::Slice>> slices_of(flatbuffers::FlatBufferBuilder& b,
                                                         const Snapshot& s) {
@@ -49,8 +51,10 @@ std::vector<flatbuffers::Offset<form::Member>> members_of(flatbuffers::FlatBuffe
                                                           const Snapshot& s) {
   std::vector<flatbuffers::Offset<form::Member>> out;
   for (const SnapshotMember& m : s.members) {
-    const form::Place begin = place_of(m.place.begin), end = place_of(m.place.end);
-    out.push_back(form::CreateMember(b, m.finished, m.place.known, m.place.step, &begin, &end));
+    const wire::LastPush last = m.last_push.value_or(wire::LastPush{});
+    const form::Place begin = place_of(last.begin), end = place_of(last.end);
+    out.push_back(
+        form::CreateMember(b, m.finished, m.last_push.has_value(), last.step, &begin, &end));
   }
   return out;
 }
@@ -58,7 +62,7 @@ std::vector<flatbuffers::Offset<form::Member>> members_of(flatbuffers::FlatBuffe
 SnapshotMember member_of(const form::Member& m) {
   SnapshotMember out{.finished = m.finished()};
   if (m.has_place() && m.begin() && m.end())
-    out.place = {true, m.step(), place_of(*m.begin()), place_of(*m.end())};
+    out.last_push = {m.step(), position_of(*m.begin()), position_of(*m.end())};
   return out;
 }
 
@@ -66,7 +70,7 @@ Snapshot snapshot_of(const form::Snapshot& f, std::vector<ValueRecord>& values) 
   Snapshot s{.identity = {.job = f.job()->str(),
                           .program = f.training_program()->str(),
                           .set_by = "the snapshot of step " + std::to_string(f.step()),
-                          .mode = static_cast<msg::Mode>(f.mode()),
+                          .mode = static_cast<wire::Mode>(f.mode()),
                           .trainers = f.members()->size(),
                           .shard = f.shard(),
                           .shards = f.shards()},
@@ -123,7 +127,7 @@ Snapshot read_manifest(std::string_view bytes, const std::string& name,
                                  static_cast<flatbuffers::uoffset_t>(content.bytes / 8 + 1));
   need(content.bytes >= 8 && form::VerifySnapshotBuffer(verifier), "is damaged");
   const form::Snapshot& f = *form::GetSnapshot(content.data());
-  need(f.mode() <= static_cast<uint8_t>(msg::Mode::MAX) && f.members()->size() > 0 &&
+  need(f.mode() <= static_cast<uint8_t>(wire::Mode::geo) && f.members()->size() > 0 &&
            f.members()->size() <= 65535,
        "tells of a job that is not possible");
   return snapshot_of(f, values);

@@ -2,20 +2,14 @@
 // all. schemas/snapshot.fbs and schemas/README.md describe the files.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "pserver/store.h"
-#include "wire_generated.h"
+#include "wire/messages.h"
 
 namespace paddle {
-
-// Where a trainer stood in its data with its last push.
-struct MemberPlace {
-  bool known = false;
-  uint64_t step = 0;
-  msg::Place begin{}, end{};
-};
 
 struct SnapshotSlice {
   SliceInfo info;
@@ -25,14 +19,14 @@ struct SnapshotSlice {
 
 struct SnapshotMember {
   bool finished = false;
-  MemberPlace place;
+  std::optional<wire::LastPush> last_push;
 };
 
 // What trainers of a job must agree on; a snapshot belongs to one job.
 struct Identity {
   std::string job, program;  // name and digest of the whole training program
   std::string set_by;        // process, for sentences
-  msg::Mode mode = msg::Mode::sync;
+  wire::Mode mode = wire::Mode::sync;
   uint32_t trainers = 0, shard = 0, shards = 0;
   std::string outline;  // of the program; not in a snapshot
 };

@@ -13,34 +13,16 @@ namespace {
 
 constexpr auto period = std::chrono::seconds(1);
 constexpr auto farewell_patience = std::chrono::seconds(1);
-constexpr size_t max_outline = 24u << 10;  // a greeting has 64 KiB in all
-constexpr uint64_t farewell = 1;           // id of the beat that carries last words
+constexpr uint64_t farewell = 1;  // id of the beat that carries last words
 constexpr double beat_connect_seconds = 5;
 
 }  // namespace
 
-void send_hello(wire::Connection& to, const HelloFields& h, msg::Role role, uint32_t shard) {
-  auto& b = to.builder();
-  const auto build = b.CreateString(h.build), job = b.CreateString(h.job),
-             program = b.CreateString(h.program), process = b.CreateString(h.process);
-  const bool tells = role == msg::Role::trainer;
-  const auto outline = b.CreateString(tells ? h.outline.substr(0, max_outline) : "");
-  msg::HelloBuilder hello(b);
-  hello.add_protocol(wire::protocol_version);
-  hello.add_build(build);
-  hello.add_role(role);
-  hello.add_job(job);
-  hello.add_mode(h.mode);
-  hello.add_trainer(h.trainer);
-  hello.add_trainers(h.trainers);
-  hello.add_incarnation(h.incarnation);
-  hello.add_shard(shard);
-  hello.add_shards(h.shards);
-  hello.add_program(program);
-  hello.add_process(process);
-  hello.add_takes_id(h.takes_id);
-  hello.add_outline(outline);
-  to.send(0, hello.Finish());
+void send_hello(wire::Connection& to, wire::Hello hello, uint32_t shard) {
+  hello.shard = shard;
+  hello.outline.resize(
+      hello.role == wire::Role::trainer ? std::min(hello.outline.size(), wire::max_outline) : 0);
+  to.send(0, hello);
   to.flush();
 }
 
@@ -57,7 +39,7 @@ struct Heartbeat::State {
         try {
           tcp::socket socket = co_await wire::connect(to_, beat_connect_seconds);
           connection_ = wire::Connection::start(std::move(socket), *this, false);
-          send_hello(*connection_, state_.hello, msg::Role::beat, index_);
+          send_hello(*connection_, state_.hello, index_);
         } catch (const Error&) {  // the data connection tells the user about it
           const std::scoped_lock lock(state_.mutex);
           leave_unheard();
@@ -72,22 +54,21 @@ struct Heartbeat::State {
       }
     }
 
-    std::span<std::byte> land(wire::Connection&, const msg::Message&, uint64_t) override {
-      return {};
+    wire::Landing land(wire::Connection&, const wire::Message&, uint64_t) override {
+      return wire::Landing::discard();
     }
-    void handle(wire::Connection&, const msg::Message& head, uint64_t) override {
+    void handle(wire::Connection&, wire::Message& message, uint64_t) override {
       const std::scoped_lock lock(state_.mutex);
       ShardNews& news = state_.news[index_];
-      if (const auto* ack = head.body_as_BeatAck()) {
-        news.waiting = ack->waiting() ? ack->waiting()->str() : "";
-        news.failure = ack->failure() ? ack->failure()->str() : "";
-        news.epoch = ack->epoch();
-        news.finished = ack->finished();
-        news.saved = ack->saved();
-        if (head.id() == farewell) leave_unheard();
-      } else if (const auto* failure = head.body_as_Failure()) {
-        if (failure->code() == msg::FailureCode::job_failed)
-          news.failure = failure->message()->str();
+      if (auto* ack = std::get_if<wire::BeatAck>(&message.body)) {
+        news = {.epoch = ack->epoch,
+                .waiting = std::move(ack->waiting),
+                .failure = std::move(ack->failure),
+                .finished = ack->finished,
+                .saved = ack->saved};
+        if (message.id == farewell) leave_unheard();
+      } else if (const auto* failure = std::get_if<wire::Failure>(&message.body)) {
+        if (failure->code == wire::FailureCode::job_failed) news.failure = failure->message;
       }
     }
     void closed(wire::Connection&, const std::string& why) override {
@@ -105,27 +86,12 @@ struct Heartbeat::State {
 
     void send_beat() {
       if (!connection_ || !connection_->open()) return;
-      TrainerProgress p;
+      wire::Progress p;
       {
         const std::scoped_lock lock(state_.mutex);
         p = state_.progress;
       }
-      auto& b = connection_->builder();
-      const auto words = b.CreateString(p.state), error = b.CreateString(p.error);
-      msg::BeatBuilder beat(b);
-      beat.add_trainer(state_.hello.trainer);
-      beat.add_incarnation(state_.hello.incarnation);
-      beat.add_step(p.step);
-      beat.add_pass(p.pass);
-      beat.add_passes(p.passes);
-      beat.add_batch(p.batch);
-      beat.add_batches(p.batches);
-      beat.add_samples(p.samples);
-      beat.add_rate(p.rate);
-      beat.add_cost(p.cost);
-      beat.add_state(words);
-      beat.add_error(error);
-      connection_->send(p.error.empty() ? 0 : farewell, beat.Finish());
+      connection_->send(p.error.empty() ? 0 : farewell, p);
       connection_->flush();
     }
 
@@ -145,20 +111,21 @@ struct Heartbeat::State {
     std::shared_ptr<wire::Connection> connection_;
   };
 
-  HelloFields hello;
+  wire::Hello hello;
   mutable std::mutex mutex;  // guards progress, news and unheard
   std::condition_variable heard;
   size_t unheard = 0;  // lines whose shard has not heard the last words yet
-  TrainerProgress progress;
+  wire::Progress progress{.state = "starting"};
   std::vector<ShardNews> news;
   asio::io_context io{1};
   std::vector<std::unique_ptr<Line>> lines;
   std::thread thread;
 };
 
-Heartbeat::Heartbeat(const std::vector<wire::Endpoint>& shards, const HelloFields& hello)
+Heartbeat::Heartbeat(const std::vector<wire::Endpoint>& shards, const wire::Hello& hello)
     : state_(std::make_unique<State>()) {
   state_->hello = hello;
+  state_->hello.role = wire::Role::beat;
   state_->news.resize(shards.size());
   for (size_t i = 0; i < shards.size(); ++i) {
     state_->lines.push_back(
@@ -173,7 +140,7 @@ Heartbeat::~Heartbeat() {
   state_->thread.join();
 }
 
-void Heartbeat::tell(const TrainerProgress& progress) {
+void Heartbeat::tell(const wire::Progress& progress) {
   const std::scoped_lock lock(state_->mutex);
   state_->progress = progress;
 }

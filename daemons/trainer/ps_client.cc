@@ -8,11 +8,6 @@
 #include "trainer/ps_wait.h"
 
 namespace paddle {
-namespace {
-
-msg::Place place_of(const Place& p) { return {p.pass, p.record, p.batch, p.samples}; }
-
-}  // namespace
 
 PsClient::PsClient(const Cut& cut, Scope& scope, const PsOptions& options,
                    std::function<void()> first_values)
@@ -45,7 +40,7 @@ PsClient::~PsClient() {
 }
 
 bool PsClient::staged() const {
-  return options_.hello.mode == msg::Mode::async || options_.hello.mode == msg::Mode::geo;
+  return options_.hello.mode == wire::Mode::async || options_.hello.mode == wire::Mode::geo;
 }
 
 // ---- what comes in
@@ -67,7 +62,7 @@ void PsClient::values_came(uint32_t slice, uint64_t version, bool dropped) {
   line.awaited = line.unanswered = false;
   line.version = version;
   if (dropped) ++dropped_;
-  if (options_.hello.mode == msg::Mode::async) {
+  if (options_.hello.mode == wire::Mode::async) {
     std::memcpy(line.value, line.incoming.data(), static_cast<size_t>(line.spec->bytes()));
     if (line.merged > 0) send_waiting(line);
   }
@@ -75,12 +70,12 @@ void PsClient::values_came(uint32_t slice, uint64_t version, bool dropped) {
 
 // ---- a step
 
-void PsClient::begin_step(uint64_t step, const Place& begin, const Place& end) {
+void PsClient::begin_step(uint64_t step, const wire::Position& begin, const wire::Position& end) {
   step_ = next_step_ = step;
   begin_ = begin;
   end_ = end;
   next_place_ = begin;
-  if (options_.hello.mode != msg::Mode::async) return;
+  if (options_.hello.mode != wire::Mode::async) return;
   guarded([&] {
     io_.poll();  // whatever has come is used from here on
     check_links();
@@ -97,17 +92,14 @@ void PsClient::send_push(SliceLine& line, uint64_t step, wire::Bytes bulk, wire:
   line.awaited = line.unanswered = true;
   line.sent_step = step;
   if (!link.open()) return;  // found out, and mended, where the answer is awaited
-  const msg::Place begin = place_of(begin_), end = place_of(end_);
-  msg::PushBuilder push(link.connection().builder());
-  push.add_slice(line.id);
-  push.add_step(step);
-  push.add_epoch(epoch_);
-  push.add_begin(&begin);
-  push.add_end(&end);
-  push.add_pull(true);
-  push.add_based_on(std::min(line.based_on, line.version));
-  push.add_merged(static_cast<uint32_t>(std::max<uint64_t>(1, line.merged)));
-  link.connection().send(0, push.Finish(), bulk, lifetime);
+  const wire::PushPart part{std::min(line.based_on, line.version), line.id, 0};
+  const wire::Push push{.step = step,
+                        .epoch = epoch_,
+                        .begin = begin_,
+                        .end = end_,
+                        .pull = true,
+                        .parts = {&part, 1}};
+  link.connection().send(0, push, bulk, lifetime);
 }
 
 void PsClient::push(int32_t param, const View& grad, uint64_t step) {
@@ -115,14 +107,14 @@ void PsClient::push(int32_t param, const View& grad, uint64_t step) {
     SliceLine& line = lines_[i];
     const auto* from = static_cast<const std::byte*>(grad.data) +
                        static_cast<size_t>(line.spec->first_element()) * size_of(line.spec->dtype);
-    if (options_.hello.mode == msg::Mode::async) {
+    if (options_.hello.mode == wire::Mode::async) {
       push_async(line, reinterpret_cast<const float*>(from), step);
       continue;
     }
     line.based_on = line.version;
     send_push(line, step, {from, static_cast<size_t>(line.spec->bytes())}, wire::Bulk::stays);
   }
-  if (options_.hello.mode == msg::Mode::async) move_bytes();
+  if (options_.hello.mode == wire::Mode::async) move_bytes();
 }
 
 void PsClient::end_step() {
@@ -136,8 +128,8 @@ void PsClient::end_step() {
 }
 
 void PsClient::pull(int32_t param, const View&, uint64_t step) {
-  if (options_.hello.mode == msg::Mode::async) return move_bytes();
-  const bool exact = options_.hello.mode == msg::Mode::sync;
+  if (options_.hello.mode == wire::Mode::async) return move_bytes();
+  const bool exact = options_.hello.mode == wire::Mode::sync;
   const auto& own = param_lines_[static_cast<size_t>(param)];
   const auto there = [&] {
     return std::none_of(own.begin(), own.end(), [&](size_t i) {
@@ -211,13 +203,13 @@ void PsClient::exchange_geo() {
 // ---- outside steps
 
 void PsClient::refresh(uint64_t step) {
-  if (options_.hello.mode == msg::Mode::geo) return;
+  if (options_.hello.mode == wire::Mode::geo) return;
   guarded([&] {
     wait([&] { return pending_text(); },
          [&] {
            return std::none_of(lines_.begin(), lines_.end(), [&](const SliceLine& l) {
              return l.awaited || l.merged > 0 ||
-                    (options_.hello.mode == msg::Mode::sync && l.version < step);
+                    (options_.hello.mode == wire::Mode::sync && l.version < step);
            });
          });
   });
@@ -231,8 +223,7 @@ void PsClient::finish(uint64_t step) {
     }
     refresh(step);
     request({}, "to hear that this trainer has finished", [](ShardLink& link, uint64_t id) {
-      auto& b = link.connection().builder();
-      link.connection().send(id, msg::CreateComplete(b, msg::Phase::finished));
+      link.connection().send(id, wire::Complete{wire::Phase::finished});
     });
     finished_ = true;
   });
@@ -267,8 +258,7 @@ void PsClient::wait_for_save() {
 void PsClient::say_bye() {
   try {
     request({}, "to say goodbye", [](ShardLink& link, uint64_t id) {
-      auto& b = link.connection().builder();
-      link.connection().send(id, msg::CreateComplete(b, msg::Phase::bye));
+      link.connection().send(id, wire::Complete{wire::Phase::bye});
     });
   } catch (const Disrupted&) {  // a pserver that has heard it from all may be gone already
   }

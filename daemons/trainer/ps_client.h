@@ -23,7 +23,7 @@ namespace paddle {
 
 struct PsOptions {
   std::vector<wire::Endpoint> shards;
-  HelloFields hello;
+  wire::Hello hello;
   double peer_timeout = 600;       // seconds without a pserver before the trainer gives up
   int64_t spin_microseconds = -1;  // wire/spin.h
   uint64_t queue_size = 20;        // async: steps merged before the trainer waits
@@ -34,7 +34,7 @@ struct PsOptions {
 // Thrown out of a step: go on with `step`, whose data begins at `place` (none: at the beginning).
 struct Rewind {
   uint64_t step = 0;
-  std::optional<Place> place;
+  std::optional<wire::Position> place;
   std::string why;
 };
 
@@ -64,7 +64,7 @@ class PsClient : public Remote, private LinkOwner {
   uint32_t trainers() const { return options_.hello.trainers; }
 
   // Around each run of the trainer half. Any of these may throw Rewind.
-  void begin_step(uint64_t step, const Place& begin, const Place& end);
+  void begin_step(uint64_t step, const wire::Position& begin, const wire::Position& end);
   void push(int32_t param, const View& grad, uint64_t step) override;
   void pull(int32_t param, const View& value, uint64_t step) override;
   void end_step();
@@ -85,7 +85,7 @@ class PsClient : public Remote, private LinkOwner {
   // The last word: a shard that heard it from all trainers is done.
   void say_bye();
 
-  void tell(const TrainerProgress& progress) { heartbeat_->tell(progress); }
+  void tell(const wire::Progress& progress) { heartbeat_->tell(progress); }
   // This trainer is about to fail: whoever waits for it shall know why.
   void tell_last_words(const std::string& words) {
     if (heartbeat_) heartbeat_->tell_last_words(words);
@@ -162,9 +162,9 @@ class PsClient : public Remote, private LinkOwner {
   bool was_given_id_ = false;  // by the first shard, not by the user
   int other_ids_ = 0;          // asked for, as somebody else got the one that was given
   int recoveries_ = 0;         // since the last whole step
-  Place begin_, end_;
+  wire::Position begin_, end_;
   uint64_t next_step_ = 0;  // what comes after all that was computed, and where its data begins
-  std::optional<Place> next_place_;
+  std::optional<wire::Position> next_place_;
   std::string init_;
 };
 

@@ -9,11 +9,7 @@ namespace paddle {
 namespace {
 
 using Action = JoinDecision::Action;
-using State = msg::ShardState;
-
-Place place_of(const msg::Place* p) {
-  return p ? Place{p->pass(), p->record(), p->batch(), p->samples()} : Place{};
-}
+using State = wire::ShardState;
 
 std::vector<size_t> all_of(const std::vector<Greeting>& shards) {
   std::vector<size_t> out(shards.size());
@@ -40,7 +36,7 @@ std::optional<uint64_t> common_snapshot(const std::vector<Greeting>& shards) {
   return !common || common->empty() ? std::nullopt : std::optional(*common->rbegin());
 }
 
-std::optional<Place> place_before(const std::vector<Greeting>& shards, uint64_t step) {
+std::optional<wire::Position> place_before(const std::vector<Greeting>& shards, uint64_t step) {
   for (const Greeting& g : shards) {
     if (!g.has_place) continue;
     if (g.place_step == step) return g.begin;
@@ -50,7 +46,7 @@ std::optional<Place> place_before(const std::vector<Greeting>& shards, uint64_t 
 }
 
 // Behind the newest step before `step` that this trainer pushed.
-std::optional<Place> last_place(const std::vector<Greeting>& shards, uint64_t step) {
+std::optional<wire::Position> last_place(const std::vector<Greeting>& shards, uint64_t step) {
   const Greeting* newest = nullptr;
   for (const Greeting& g : shards)
     if (g.has_place && g.place_step < step && (!newest || g.place_step > newest->place_step))
@@ -147,7 +143,7 @@ JoinDecision join_async(const std::vector<Greeting>& shards, uint64_t epoch,
     if (g.has_place && (!d.place || g.end.samples > d.place->samples)) d.place = g.end;
   }
   const auto place = place_before(shards, least);
-  if (question.mode == msg::Mode::half_async && least + 1 == d.step && (place || least == first)) {
+  if (question.mode == wire::Mode::half_async && least + 1 == d.step && (place || least == first)) {
     d.step = least;
     d.place = place;
   }
@@ -156,23 +152,24 @@ JoinDecision join_async(const std::vector<Greeting>& shards, uint64_t epoch,
 
 }  // namespace
 
-Greeting read_greeting(const msg::Welcome& w, const std::string& endpoint) {
+Greeting read_greeting(const wire::Welcome& w, const std::string& endpoint) {
   Greeting g{.endpoint = endpoint,
-             .instance = w.instance(),
-             .epoch = w.epoch(),
-             .state = w.state(),
-             .trainer = w.trainer(),
-             .has_place = w.has_place(),
-             .lost = w.lost(),
-             .place_step = w.place_step(),
-             .begin = place_of(w.begin()),
-             .end = place_of(w.end())};
-  if (w.init()) g.init = w.init()->str();
-  if (w.configured_by()) g.configured_by = w.configured_by()->str();
-  if (w.slices())
-    for (const msg::SliceState* s : *w.slices())
-      g.slices.push_back({s->slice(), s->version(), s->contributed(), s->last_step()});
-  if (w.snapshots()) g.snapshots.assign(w.snapshots()->begin(), w.snapshots()->end());
+             .instance = w.instance,
+             .epoch = w.epoch,
+             .state = w.state,
+             .trainer = w.trainer,
+             .init = w.init,
+             .configured_by = w.configured_by,
+             .snapshots = w.snapshots,
+             .has_place = w.last_push.has_value(),
+             .lost = w.lost};
+  if (w.last_push) {
+    g.place_step = w.last_push->step;
+    g.begin = w.last_push->begin;
+    g.end = w.last_push->end;
+  }
+  for (const wire::SliceState& s : w.slices)
+    g.slices.push_back({s.slice, s.version, s.contributed, s.last_step});
   return g;
 }
 
@@ -200,7 +197,7 @@ JoinDecision decide(const std::vector<Greeting>& shards, const JoinQuestion& que
         moved_on = moved_on || s.version != question.first_step || s.contributed || s.steps > 0;
     }
   }
-  if ((ready == nullptr && !empty.empty()) || (!empty.empty() && question.mode != msg::Mode::sync))
+  if ((ready == nullptr && !empty.empty()) || (!empty.empty() && question.mode != wire::Mode::sync))
     return {.action = Action::configure,
             .shards = empty,
             .epoch = epoch,
@@ -237,8 +234,8 @@ JoinDecision decide(const std::vector<Greeting>& shards, const JoinQuestion& que
               .epoch = epoch,
               .step = question.first_step,
               .reset = idle == &idle_behind};
-  return question.mode == msg::Mode::sync ? join_sync(shards, epoch, question)
-                                          : join_async(shards, epoch, question);
+  return question.mode == wire::Mode::sync ? join_sync(shards, epoch, question)
+                                           : join_async(shards, epoch, question);
 }
 
 }  // namespace paddle

@@ -7,15 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "wire/frame.h"
+#include "wire/messages.h"
 
 namespace paddle {
-
-// Where a trainer stands in its data.
-struct Place {
-  uint64_t pass = 0, record = 0, batch = 0, samples = 0;
-  bool operator==(const Place&) const = default;
-};
 
 // A shard's Welcome.
 struct Greeting {
@@ -30,16 +24,16 @@ struct Greeting {
   // takes no snapshots and has no step: it follows the others and decides nothing.
   bool holds = true;
   uint64_t instance = 0, epoch = 0;
-  msg::ShardState state = msg::ShardState::empty;
+  wire::ShardState state = wire::ShardState::empty;
   uint32_t trainer = 0;
   std::string init, configured_by;
   std::vector<Slice> slices;
   std::vector<uint64_t> snapshots;
   bool has_place = false, lost = false;
   uint64_t place_step = 0;
-  Place begin, end;  // of place_step
+  wire::Position begin, end;  // of place_step
 };
-Greeting read_greeting(const msg::Welcome& welcome, const std::string& endpoint);
+Greeting read_greeting(const wire::Welcome& welcome, const std::string& endpoint);
 
 struct JoinDecision {
   enum class Action {
@@ -52,13 +46,13 @@ struct JoinDecision {
   std::vector<size_t> shards;
   uint64_t epoch = 0;
   uint64_t step = 0;
-  bool reset = false;          // configure: replaces what the shards hold
-  std::optional<Place> place;  // join: where the data of `step` begins
-  std::string why;             // for the log: whom or what this is about
+  bool reset = false;                   // configure: replaces what the shards hold
+  std::optional<wire::Position> place;  // join: where the data of `step` begins
+  std::string why;                      // for the log: whom or what this is about
 };
 
 struct JoinQuestion {
-  msg::Mode mode = msg::Mode::sync;
+  wire::Mode mode = wire::Mode::sync;
   std::string init;         // digest of this trainer's first values
   uint64_t first_step = 0;  // version of the first values
   uint64_t margin = 0;      // a dropped trainer joins this many versions later

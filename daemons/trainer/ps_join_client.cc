@@ -23,16 +23,17 @@ void PsClient::check_links() {
     const std::string who = "pserver " + link->endpoint().text();
     if (const auto& f = link->failure()) {
       switch (f->code) {
-        case msg::FailureCode::refused:
+        case wire::FailureCode::refused:
           ask_for_another_id(*f);
           throw Error(Error::Kind::config, who, " refused: ", f->message);
-        case msg::FailureCode::job_failed:
+        case wire::FailureCode::job_failed:
           throw Error(Error::Kind::peer, "the job ended: ", f->message);
-        case msg::FailureCode::not_finite: throw Error(Error::Kind::numeric, who, ": ", f->message);
-        case msg::FailureCode::protocol:
+        case wire::FailureCode::not_finite:
+          throw Error(Error::Kind::numeric, who, ": ", f->message);
+        case wire::FailureCode::protocol:
           throw Error(Error::Kind::protocol, who,
                       " does not understand this trainer: ", f->message);
-        case msg::FailureCode::expired: lost_id_ = true; break;
+        case wire::FailureCode::expired: lost_id_ = true; break;
         default: break;
       }
     }
@@ -65,10 +66,10 @@ void PsClient::wait_for_greetings(size_t count) {
     io_.poll();
     for (const auto& l : std::span(links_).first(count)) {
       if (!l->broken()) continue;
-      if (l->failure() && (l->failure()->code == msg::FailureCode::refused ||
-                           l->failure()->code == msg::FailureCode::job_failed))
+      if (l->failure() && (l->failure()->code == wire::FailureCode::refused ||
+                           l->failure()->code == wire::FailureCode::job_failed))
         check_links();
-      if (l->failure() && l->failure()->code == msg::FailureCode::expired)
+      if (l->failure() && l->failure()->code == wire::FailureCode::expired)
         throw Disrupted{l->trouble()};
       l->greet(options_.hello);
     }
@@ -201,8 +202,8 @@ bool PsClient::is_missing(SliceLine& line) const {
 void PsClient::pull_line(SliceLine& line, uint64_t version) {
   ShardLink& link = *links_[line.spec->shard];
   if (!link.open()) throw Disrupted{link.trouble()};
-  wire::Connection& c = link.connection();
-  c.send(0, msg::CreatePull(c.builder(), line.id, version, epoch_));
+  const wire::PullPart part{version, line.id, 0};
+  link.connection().send(0, wire::Pull{epoch_, {&part, 1}});
   line.awaited = true;
 }
 
@@ -212,8 +213,7 @@ void PsClient::enter(const JoinDecision& d) {
   epoch_ = d.epoch;
   finished_ = false;
   request({}, "to let this trainer join", [&](ShardLink& link, uint64_t id) {
-    auto& b = link.connection().builder();
-    link.connection().send(id, msg::CreateJoin(b, epoch_, d.step));
+    link.connection().send(id, wire::Join{epoch_, d.step});
   });
   for (SliceLine& line : lines_) {
     // A gradient that async or geo made is not made again: what did not arrive is sent again.
@@ -221,7 +221,7 @@ void PsClient::enter(const JoinDecision& d) {
       send_push(line, line.sent_step, std::as_bytes(std::span(line.sending)), wire::Bulk::stays);
       continue;
     }
-    pull_line(line, options_.hello.mode == msg::Mode::sync ? d.step : 0);
+    pull_line(line, options_.hello.mode == wire::Mode::sync ? d.step : 0);
     line.unanswered = false;
     line.version = 0;
   }
@@ -242,8 +242,7 @@ void PsClient::enter(const JoinDecision& d) {
 void PsClient::roll_back(const JoinDecision& d) {
   log_warn(text("all pservers go back to step ", d.step));
   request(d.shards, "to go back", [&](ShardLink& link, uint64_t id) {
-    auto& b = link.connection().builder();
-    link.connection().send(id, msg::CreateRollback(b, d.epoch, d.step));
+    link.connection().send(id, wire::Rollback{d.epoch, d.step});
   });
 }
 

@@ -11,9 +11,14 @@ constexpr double connect_seconds = 5;
 constexpr auto first_pause = std::chrono::milliseconds(20),
                last_pause = std::chrono::milliseconds(1000);
 
+void check_parts(const wire::Values& values) {
+  require(values.parts.size() == 1, Error::Kind::protocol, "it sent values of ",
+          values.parts.size(), " slices in one message");
+}
+
 }  // namespace
 
-void ShardLink::greet(const HelloFields& hello) {
+void ShardLink::greet(const wire::Hello& hello) {
   hang_up();
   broken_ = false;
   asio::co_spawn(io_, make(++attempt_, hello), asio::detached);
@@ -33,7 +38,7 @@ void ShardLink::hang_up() {
 
 // Until one attempt leads to a connection; what greets back is seen by handle(). Where somebody
 // else listens, connections are made and lead to nothing: these wait longer each time, too.
-asio::awaitable<void> ShardLink::make(uint64_t attempt, HelloFields hello) {
+asio::awaitable<void> ShardLink::make(uint64_t attempt, wire::Hello hello) {
   asio::steady_timer timer(io_);
   while (attempt == attempt_) {
     if (in_vain_ > 0) {
@@ -46,7 +51,7 @@ asio::awaitable<void> ShardLink::make(uint64_t attempt, HelloFields hello) {
       if (attempt != attempt_) co_return;
       connection_ = wire::Connection::start(std::move(socket), *this, false);
       if (in_vain_++ == 0) trouble_ = "it does not greet back";
-      send_hello(*connection_, hello, msg::Role::trainer, index_);
+      send_hello(*connection_, hello, index_);
       co_return;
     } catch (const Error& e) {
       if (attempt != attempt_) co_return;
@@ -62,38 +67,38 @@ uint64_t ShardLink::expect_ack(std::span<std::byte> landing) {
   return next_id_;
 }
 
-std::span<std::byte> ShardLink::land(wire::Connection&, const msg::Message& head, uint64_t bulk) {
-  if (const auto* values = head.body_as_Values()) return owner_.values_land(values->slice(), bulk);
-  const auto found = landings_.find(head.id());
-  require(head.body_as_Ack() != nullptr && found != landings_.end() && found->second.size() == bulk,
+wire::Landing ShardLink::land(wire::Connection&, const wire::Message& message, uint64_t bulk) {
+  if (const auto* values = std::get_if<wire::Values>(&message.body)) {
+    check_parts(*values);
+    return wire::Landing::into(owner_.values_land(values->parts[0].slice, bulk));
+  }
+  const auto found = landings_.find(message.id);
+  require(std::holds_alternative<wire::Ack>(message.body) && found != landings_.end() &&
+              found->second.size() == bulk,
           Error::Kind::protocol, "it sent ", bulk, " bytes that nobody asked for");
-  return found->second;
+  return wire::Landing::into(found->second);
 }
 
-void ShardLink::handle(wire::Connection& from, const msg::Message& head, uint64_t) {
+void ShardLink::handle(wire::Connection& from, wire::Message& message, uint64_t) {
   if (&from != connection_.get()) return;
-  switch (head.body_type()) {
-    case msg::Body::Values: {
-      const auto* v = head.body_as_Values();
-      return owner_.values_came(v->slice(), v->version(), v->dropped());
-    }
-    case msg::Body::Ack:
-      landings_.erase(head.id());
-      last_ack_ = std::max(last_ack_, head.id());
-      acked_version_ = head.body_as_Ack()->version();
-      return;
-    case msg::Body::Welcome:
-      greeting_ = read_greeting(*head.body_as_Welcome(), to_.text());
-      in_vain_ = 0;
-      return;
-    case msg::Body::Failure:
-      failure_ = {head.body_as_Failure()->code(), head.body_as_Failure()->message()->str()};
-      trouble_ = failure_->message;
-      broken_ = true;
-      return;
-    default:
-      throw Error(Error::Kind::protocol, "it sent a ", msg::EnumNameBody(head.body_type()),
-                  ", which is for pservers");
+  if (const auto* values = std::get_if<wire::Values>(&message.body)) {
+    check_parts(*values);
+    const wire::ValuesPart& v = values->parts[0];
+    owner_.values_came(v.slice, v.version, v.dropped != 0);
+  } else if (const auto* ack = std::get_if<wire::Ack>(&message.body)) {
+    landings_.erase(message.id);
+    last_ack_ = std::max(last_ack_, message.id);
+    acked_version_ = ack->version;
+  } else if (const auto* welcome = std::get_if<wire::Welcome>(&message.body)) {
+    greeting_ = read_greeting(*welcome, to_.text());
+    in_vain_ = 0;
+  } else if (const auto* failure = std::get_if<wire::Failure>(&message.body)) {
+    failure_ = {failure->code, failure->message};
+    trouble_ = failure_->message;
+    broken_ = true;
+  } else {
+    throw Error(Error::Kind::protocol, "it sent a ", name_of(message.body),
+                ", which is for pservers");
   }
 }
 

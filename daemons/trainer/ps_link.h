@@ -24,7 +24,7 @@ class LinkOwner {
 
 // A Failure that a shard sent.
 struct ShardFailure {
-  msg::FailureCode code;
+  wire::FailureCode code;
   std::string message;
 };
 
@@ -34,7 +34,7 @@ class ShardLink : public wire::Handler {
       : io_(io), owner_(owner), to_(std::move(to)), index_(index) {}
 
   // Drops the connection, if there is one, and starts to make a new one.
-  void greet(const HelloFields& hello);
+  void greet(const wire::Hello& hello);
   // Drops the connection for good.
   void hang_up();
 
@@ -55,13 +55,13 @@ class ShardLink : public wire::Handler {
   // What the last Ack said of the shard's slices.
   uint64_t acked_version() const { return acked_version_; }
 
-  std::span<std::byte> land(wire::Connection&, const msg::Message& head, uint64_t bulk) override;
-  void handle(wire::Connection&, const msg::Message& head, uint64_t bulk) override;
+  wire::Landing land(wire::Connection&, const wire::Message& message, uint64_t bulk) override;
+  void handle(wire::Connection&, wire::Message& message, uint64_t bulk) override;
   void arrived(wire::Connection& from) override { from.flush(); }  // what answers made us send
   void closed(wire::Connection&, const std::string& why) override;
 
  private:
-  asio::awaitable<void> make(uint64_t attempt, HelloFields hello);
+  asio::awaitable<void> make(uint64_t attempt, wire::Hello hello);
 
   asio::io_context& io_;
   LinkOwner& owner_;

@@ -79,7 +79,7 @@ void PsClient::configure(const JoinDecision& d) {
   // Async goes on with the values of now; sync starts again, with the bits that it began with.
   const bool with_slices = std::any_of(d.shards.begin(), d.shards.end(),
                                        [&](size_t shard) { return holds_slices(shard); });
-  if (with_slices && joined_once_ && options_.hello.mode == msg::Mode::sync) {
+  if (with_slices && joined_once_ && options_.hello.mode == wire::Mode::sync) {
     first_values_();
     locate();
   }
@@ -91,37 +91,28 @@ void PsClient::configure(const JoinDecision& d) {
     const std::vector<Origin> values = origins(cut_, shard, scope_);
     request({shard}, "to take its first values", [&](ShardLink& link, uint64_t id) {
       wire::Connection& c = link.connection();
-      auto& b = c.builder();
-      std::vector<flatbuffers::Offset<msg::Slice>> slices;
+      wire::Configure configuration{.epoch = d.epoch,
+                                    .step = d.step,
+                                    .reset = d.reset,
+                                    .init = init_,
+                                    .program = to_flatbuffer(cut_.pservers[shard])};
       for (const SliceLine& l : lines_)
         if (l.spec->shard == shard)
-          slices.push_back(msg::CreateSlice(b, l.id, b.CreateString(l.spec->name),
-                                            b.CreateString(l.spec->merged_grad), l.spec->block));
-      std::vector<flatbuffers::Offset<msg::Variable>> variables;
-      for (const Origin& o : values) {
-        std::vector<int64_t> dims(o.tensor.shape().begin(), o.tensor.shape().end());
-        variables.push_back(msg::CreateVariable(b, b.CreateString(o.name),
-                                                static_cast<uint8_t>(o.tensor.dtype()),
-                                                b.CreateVector(dims)));
-      }
-      const std::string program = to_flatbuffer(cut_.pservers[shard]);
-      const auto bytes =
-          b.CreateVector(reinterpret_cast<const uint8_t*>(program.data()), program.size());
-      const auto all_slices = b.CreateVector(slices);
-      const auto all_variables = b.CreateVector(variables);
-      const auto init = b.CreateString(init_);
+          configuration.slices.push_back(
+              {l.id, l.spec->name, l.spec->merged_grad, static_cast<int32_t>(l.spec->block)});
+      for (const Origin& o : values)
+        configuration.variables.push_back({o.name,
+                                           static_cast<uint8_t>(o.tensor.dtype()),
+                                           {o.tensor.shape().begin(), o.tensor.shape().end()}});
       // A shard without values has nothing more to wait for, and answers this message itself.
-      c.send(values.empty() ? id : 0, msg::CreateConfigure(b, d.epoch, d.step, d.reset, init, bytes,
-                                                           all_slices, all_variables));
+      c.send(values.empty() ? id : 0, configuration);
       for (size_t i = 0; i < values.size(); ++i) {
         const wire::Bytes all{static_cast<const std::byte*>(values[i].tensor.raw()),
                               values[i].tensor.bytes()};
         for (size_t at = 0; at == 0 || at < all.size(); at += value_chunk) {
           const wire::Bytes part = all.subspan(at, std::min(value_chunk, all.size() - at));
           const bool last = i + 1 == values.size() && at + part.size() == all.size();
-          c.send(last ? id : 0,
-                 msg::CreateSetValue(c.builder(), d.epoch, static_cast<uint32_t>(i), at, last),
-                 part);
+          c.send(last ? id : 0, wire::SetValue{d.epoch, static_cast<uint32_t>(i), at, last}, part);
         }
       }
     });
@@ -135,8 +126,7 @@ uint64_t PsClient::fetch(size_t shard, const std::string& name, const Tensor& to
     const size_t n = std::min(value_chunk, to.bytes() - at);
     if (!link.open()) throw Disrupted{link.trouble()};
     const uint64_t id = link.expect_ack({static_cast<std::byte*>(to.raw()) + at, n});
-    auto& b = link.connection().builder();
-    link.connection().send(id, msg::CreateFetch(b, b.CreateString(name), at, n));
+    link.connection().send(id, wire::Fetch{name, at, n});
     wait([&] { return text("the values of '", name, "' from pserver ", link.endpoint().text()); },
          [&] { return link.acked(id); });
   }

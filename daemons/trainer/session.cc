@@ -18,37 +18,30 @@
 namespace paddle {
 namespace {
 
-msg::Mode wire_mode(TrainMode mode) {
+wire::Mode wire_mode(TrainMode mode) {
   switch (mode) {
-    case TrainMode::sync: return msg::Mode::sync;
-    case TrainMode::async: return msg::Mode::async;
-    case TrainMode::half_async: return msg::Mode::half_async;
-    case TrainMode::geo: return msg::Mode::geo;
+    case TrainMode::sync: return wire::Mode::sync;
+    case TrainMode::async: return wire::Mode::async;
+    case TrainMode::half_async: return wire::Mode::half_async;
+    case TrainMode::geo: return wire::Mode::geo;
   }
-  return msg::Mode::sync;
-}
-
-std::string this_process() {
-  char host[256] = "";
-  ::gethostname(host, sizeof host - 1);
-  return text(host, ":", ::getpid());
+  return wire::Mode::sync;
 }
 
 PsOptions ps_options(const Options& o, const Cluster& cluster, const Model& model) {
   PsOptions out;
   for (const std::string& e : cluster.dense)
     out.shards.push_back(wire::parse_endpoint(e, "the pserver"));
-  out.hello = {.job = o.text("job_name"),
-               // The startup program holds what the main one only names: the learning rate.
-               .program = model.digest + program_digest(model.net.startup),
-               .process = this_process(),
-               .build = version_text(),
-               .mode = wire_mode(cluster.mode),
-               .trainer = cluster.trainer_id,
-               .trainers = cluster.trainers,
-               .shards = static_cast<uint32_t>(out.shards.size()),
-               .takes_id = !cluster.id_given && cluster.trainers > 1,
-               .outline = outline_text(model.net.main) + outline_text(model.net.startup)};
+  out.hello = wire::make_hello(wire::Role::trainer);
+  out.hello.job = o.text("job_name");
+  // The startup program holds what the main one only names: the learning rate.
+  out.hello.program = model.digest + program_digest(model.net.startup);
+  out.hello.mode = wire_mode(cluster.mode);
+  out.hello.trainer = cluster.trainer_id;
+  out.hello.trainers = cluster.trainers;
+  out.hello.shards = static_cast<uint32_t>(out.shards.size());
+  out.hello.takes_id = !cluster.id_given && cluster.trainers > 1;
+  out.hello.outline = outline_text(model.net.main) + outline_text(model.net.startup);
   out.peer_timeout = static_cast<double>(o.integer("peer_timeout"));
   out.spin_microseconds = o.integer("spin_microseconds");
   out.queue_size = static_cast<uint64_t>(o.integer("async_queue_size"));

@@ -19,7 +19,7 @@ Program without_seeds(const Program& program) {
 }
 
 // A script has no passes that we know of: its place is the number of its step.
-Place place_of(uint64_t step) { return {.record = step, .batch = step}; }
+wire::Position place_of(uint64_t step) { return {.record = step, .batch = step}; }
 
 }  // namespace
 
@@ -39,7 +39,7 @@ StepClient::StepClient(const Cut& cut, Scope& scope, const PsOptions& options)
 
 // Only these modes make the next step wait for the one before.
 bool StepClient::waits() const {
-  return options_.hello.mode == msg::Mode::sync || options_.hello.mode == msg::Mode::half_async;
+  return options_.hello.mode == wire::Mode::sync || options_.hello.mode == wire::Mode::half_async;
 }
 
 // All that a shard may have to be given again.

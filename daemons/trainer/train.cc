@@ -121,14 +121,14 @@ class TrainLoop {
     end_pass();
   }
 
-  static Place place_of(const Progressed& at) {
+  static wire::Position place_of(const Progressed& at) {
     return {.pass = at.pass, .record = at.record, .batch = at.batch, .samples = at.samples};
   }
 
   // To the step that all pservers can go on with.
   void go_to(const Rewind& to, const Progressed& first) {
     if (to.step == kept_step_) s_.restore_local_state();
-    const Place p = to.place.value_or(place_of(first));
+    const wire::Position p = to.place.value_or(place_of(first));
     s_.at = {.step = to.step,
              .pass = p.pass,
              .record = p.record,

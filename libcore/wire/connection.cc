@@ -1,5 +1,7 @@
 #include "wire/connection.h"
 
+#include <sys/epoll.h>
+
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -40,7 +42,6 @@ Connection::Connection(tcp::socket socket, Handler& handler, bool greeting)
     : socket_(std::move(socket)),
       handler_(handler),
       peer_(name_of_peer(socket_)),
-      builder_(512),
       accepted_(greeting),
       greeting_(greeting),
       read_room_(read_size / 8) {
@@ -56,7 +57,7 @@ Connection::~Connection() = default;
 bool Connection::has_enough() const { return accepted_ && gathered_.size() > max_gathered; }
 
 void Connection::await_read() {
-  if (!open_ || reading_) return;
+  if (!open_ || reading_ || held_) return;
   paused_ = has_enough();
   if (paused_) return;
   reading_ = true;
@@ -71,21 +72,21 @@ void Connection::await_read() {
 // Reads until the socket is empty, or until others should have their turn. A system call fills the
 // place of the bulk first and the buffer for what follows it second.
 void Connection::read_some() {
-  auto* room = reinterpret_cast<std::byte*>(read_room_.data());
-  for (int turn = 0; turn < reads_per_turn && open_ && !has_enough(); ++turn) {
-    const bool direct = state_ == State::bulk && !discards_;
+  auto* buffer = reinterpret_cast<std::byte*>(read_room_.data());
+  for (int turn = 0; turn < reads_per_turn && open_ && !held_ && !has_enough(); ++turn) {
+    const std::span<std::byte> place = next_piece();
+    const bool direct = place.size() > small_bulk;
     assert(!direct || read_begin_ == read_end_);
     if (read_begin_ == read_end_) read_begin_ = read_end_ = 0;
-    std::byte* bulk_at = direct ? landing_.data() + (landing_.size() - bulk_left_) : nullptr;
-    const bool more = direct && bulk_left_ > bulk_part;
+    const bool more = direct && place.size() > bulk_part;
     const std::array<asio::mutable_buffer, 2> parts = {
-        asio::mutable_buffer(bulk_at, !direct ? 0
-                                      : more  ? bulk_part
-                                              : bulk_left_),
-        asio::mutable_buffer(room + read_end_, more ? 0 : read_size - read_end_)};
+        asio::mutable_buffer(place.data(), !direct ? 0
+                                           : more  ? bulk_part
+                                                   : place.size()),
+        asio::mutable_buffer(buffer + read_end_, more ? 0 : read_size - read_end_)};
     boost::system::error_code error;
     const size_t wanted = parts[0].size() + parts[1].size();
-    size_t got = socket_.read_some(parts, error);
+    const size_t got = socket_.read_some(parts, error);
     if (error == asio::error::would_block || error == asio::error::try_again) break;
     if (error)
       return fail(error == asio::error::eof
@@ -94,7 +95,7 @@ void Connection::read_some() {
                       : error.message());
     bytes_in_ += got;
     last_heard_ = Clock::now();
-    const size_t in_bulk = direct ? std::min<size_t>(got, bulk_left_) : 0;
+    const size_t in_bulk = direct ? std::min(got, place.size()) : 0;
     read_end_ += got - in_bulk;
     parse(in_bulk);
     if (got < wanted && !(direct && got == in_bulk && in_bulk > 0 && bulk_left_ > 0)) break;
@@ -107,77 +108,151 @@ void Connection::read_some() {
 void Connection::parse(size_t in_bulk) {
   try {
     if (in_bulk > 0) take_bulk(in_bulk);
-    while (open_ && parse_step()) {
+    while (open_ && !held_ && parse_step()) {
     }
   } catch (const Error& e) {
     return fail(e.what());
   }
   if (!open_) return;
   // What is left is the start of a frame: move it to the front, so that there is room for the rest.
-  auto* room = reinterpret_cast<std::byte*>(read_room_.data());
+  auto* buffer = reinterpret_cast<std::byte*>(read_room_.data());
   const size_t left = read_end_ - read_begin_;
-  if (left > 0 && read_begin_ > 0) std::memmove(room, room + read_begin_, left);
+  if (left > 0 && read_begin_ > 0) std::memmove(buffer, buffer + read_begin_, left);
   read_begin_ = 0;
   read_end_ = left;
 }
 
-// One part of a frame; false where more bytes are needed.
+// One part of a frame; false where more bytes are needed, or the handler holds it.
 bool Connection::parse_step() {
-  auto* room = reinterpret_cast<std::byte*>(read_room_.data());
-  const size_t have = read_end_ - read_begin_;
+  const auto* buffer = reinterpret_cast<const std::byte*>(read_room_.data());
   if (state_ == State::header) {
-    if (have < header_bytes) return false;
-    header_ =
-        read_header(std::span<const std::byte, header_bytes>(room + read_begin_, header_bytes),
-                    greeting_ ? max_greeting : max_head);
-    read_begin_ += header_bytes;
-    head_room_.resize(header_.head / 8);
-    head_have_ = 0;
-    state_ = State::head;
+    if (read_end_ - read_begin_ < header_bytes) return false;
+    read_header_at(buffer + read_begin_);
     return true;
   }
-  if (state_ == State::head) {
-    const size_t take = std::min(have, header_.head - head_have_);
-    std::memcpy(reinterpret_cast<std::byte*>(head_room_.data()) + head_have_, room + read_begin_,
-                take);
-    head_have_ += take;
-    read_begin_ += take;
-    if (head_have_ < header_.head) return false;
-    greeting_ = false;
-    begin_bulk();
-    return true;
-  }
-  const auto take = static_cast<size_t>(std::min<uint64_t>(have, bulk_left_));
-  if (!discards_ && take > 0)
-    std::memcpy(landing_.data() + (landing_.size() - bulk_left_), room + read_begin_, take);
-  read_begin_ += take;
-  take_bulk(take);
+  if (state_ == State::head) return parse_head() && begin_bulk();
+  parse_bulk();
   if (bulk_left_ > 0) return false;
   finish_frame();
   return true;
 }
 
-void Connection::begin_bulk() {
-  const msg::Message& head = read_head(std::as_bytes(std::span(head_room_)));
-  bulk_left_ = header_.bulk;
-  landing_ = {};
-  if (bulk_left_ > 0) landing_ = handler_.land(*this, head, bulk_left_);
-  assert(landing_.empty() || landing_.size() == bulk_left_);
-  discards_ = landing_.empty();
-  state_ = State::bulk;
+void Connection::read_header_at(const std::byte* at) {
+  header_ = read_header(std::span<const std::byte, header_bytes>(at, header_bytes),
+                        greeting_ ? max_greeting : max_head);
+  read_begin_ += header_bytes;
+  head_room_.resize(header_.head / 8);
+  head_have_ = 0;
+  state_ = State::head;
 }
 
+bool Connection::parse_head() {
+  if (head_have_ == header_.head) return true;  // was held here, and read before
+  const auto* buffer = reinterpret_cast<const std::byte*>(read_room_.data());
+  const size_t take = std::min(read_end_ - read_begin_, header_.head - head_have_);
+  std::memcpy(reinterpret_cast<std::byte*>(head_room_.data()) + head_have_, buffer + read_begin_,
+              take);
+  head_have_ += take;
+  read_begin_ += take;
+  if (head_have_ < header_.head) return false;
+  greeting_ = false;
+  message_ = read_message(std::as_bytes(std::span(head_room_)));
+  return true;
+}
+
+bool Connection::begin_bulk() {
+  landing_ = header_.bulk > 0 ? handler_.land(*this, message_, header_.bulk) : Landing{};
+  if (!open_) return false;
+  held_ = landing_.kind == Landing::Kind::hold;
+  if (held_) {
+    watch_for_close();
+    return false;
+  }
+  if (landing_.kind == Landing::Kind::into && landing_.pieces.empty())
+    landing_.pieces = {&landing_.memory, 1};
+  bulk_left_ = header_.bulk;
+  piece_ = piece_at_ = 0;
+  state_ = State::bulk;
+  skip_full_pieces();
+  return true;
+}
+
+void Connection::skip_full_pieces() {
+  while (piece_ < landing_.pieces.size() && piece_at_ == landing_.pieces[piece_].size()) {
+    ++piece_;
+    piece_at_ = 0;
+  }
+}
+
+// Where the next bytes go, without those behind them; empty where nobody wants them.
+std::span<std::byte> Connection::next_piece() const {
+  if (state_ != State::bulk || bulk_left_ == 0 || landing_.pieces.empty()) return {};
+  return landing_.pieces[piece_].subspan(piece_at_);
+}
+
+void Connection::parse_bulk() {
+  const auto* buffer = reinterpret_cast<const std::byte*>(read_room_.data());
+  while (open_ && bulk_left_ > 0 && read_begin_ < read_end_) {
+    const std::span<std::byte> place = next_piece();
+    auto take = static_cast<size_t>(std::min<uint64_t>(read_end_ - read_begin_, bulk_left_));
+    if (landing_.kind == Landing::Kind::into) {
+      take = std::min(take, place.size());
+      if (take > 0) std::memcpy(place.data(), buffer + read_begin_, take);
+    }
+    read_begin_ += take;
+    take_bulk(take);
+  }
+}
+
+// So many bytes of the bulk are where they belong, all in one piece.
 void Connection::take_bulk(size_t bytes) {
-  const size_t at = landing_.size() - (discards_ ? 0 : bulk_left_);
+  const std::span<std::byte> place = next_piece();
   bulk_left_ -= bytes;
-  if (!discards_ && bytes > 0) handler_.landed(*this, landing_.subspan(at, bytes));
+  if (landing_.kind != Landing::Kind::into) return;
+  piece_at_ += bytes;
+  skip_full_pieces();
+  assert((bulk_left_ == 0) == (piece_ == landing_.pieces.size()));
+  if (bytes > 0) handler_.landed(*this, place.first(bytes));
 }
 
 void Connection::finish_frame() {
   state_ = State::header;
-  ++frames_in_;
-  // Verified when its bulk began, and nobody has touched it since.
-  handler_.handle(*this, *msg::GetMessage(head_room_.data()), header_.bulk);
+  ++messages_in_;
+  handler_.handle(*this, message_, header_.bulk);
+}
+
+// ---- holding
+
+void Connection::resume() {
+  if (!open_ || !held_) return;
+  held_ = false;
+  last_heard_ = Clock::now();
+  asio::post(socket_.get_executor(), [self = shared_from_this()] { self->read_on(); });
+}
+
+// The head is there, and possibly more behind it.
+void Connection::read_on() {
+  if (!open_ || held_) return;
+  parse(0);
+  if (open_) read_some();
+}
+
+// Nobody reads, so nobody would see the end of what the peer sends. The event loop does not tell of
+// it either as long as there are bytes to read; a descriptor that waits for nothing else does.
+void Connection::watch_for_close() {
+  if (peer_closed_) return fail("the other side closed it");
+  if (close_watch_) return;
+  const int watch = ::epoll_create1(EPOLL_CLOEXEC);
+  if (watch < 0) return;
+  close_watch_.emplace(socket_.get_executor(), watch);
+  epoll_event event{.events = EPOLLRDHUP, .data = {}};
+  if (::epoll_ctl(watch, EPOLL_CTL_ADD, socket_.native_handle(), &event) != 0) return;
+  close_watch_->async_wait(asio::posix::stream_descriptor::wait_read,
+                           [self = shared_from_this()](const boost::system::error_code& error) {
+                             if (error) return;
+                             self->peer_closed_ = true;
+                             if (self->held_) self->fail("the other side closed it");
+                           });
 }
 
 // ---- writing
@@ -195,36 +270,40 @@ std::byte* Connection::gather(size_t size) {
   return gathered_.data() + at;
 }
 
-void Connection::send_body(uint64_t id, msg::Body type, flatbuffers::Offset<void> body, Bytes bulk,
-                           Bulk lifetime) {
-  if (!open_) return;
-  msg::MessageBuilder message(builder_);
-  message.add_id(id);
-  message.add_body_type(type);
-  message.add_body(body);
-  msg::FinishMessageBuffer(builder_, message.Finish());
-  const size_t head = padded(builder_.GetSize());
-  std::byte* out = gather(header_bytes + head);
-  write_header(out, {static_cast<uint32_t>(head), bulk.size()});
-  std::memcpy(out + header_bytes, builder_.GetBufferPointer(), builder_.GetSize());
-  std::memset(out + header_bytes + builder_.GetSize(), 0, head - builder_.GetSize());
-  if (bulk.empty()) {
-    if (gathered_.size() > flush_above) flush();
-    return;
+void Connection::send_frame(Bytes head, std::span<const Bytes> pieces, Bulk lifetime) {
+  ++messages_out_;
+  uint64_t bulk = 0;
+  for (const Bytes& p : pieces) bulk += p.size();
+  const size_t size = padded(head.size());
+  std::byte* out = gather(header_bytes + size);
+  write_header(out, {static_cast<uint32_t>(size), bulk});
+  std::memcpy(out + header_bytes, head.data(), head.size());
+  std::memset(out + header_bytes + head.size(), 0, size - head.size());
+  size_t large = 0;  // pieces that are sent from where they lie
+  for (const Bytes& p : pieces) {
+    if (p.empty()) continue;
+    if (p.size() <= small_bulk) {
+      std::memcpy(gather(p.size()), p.data(), p.size());
+      continue;
+    }
+    pieces_.push_back({.size = p.size(), .outside = p.data()});
+    queued_ += p.size();
+    ++large;
   }
-  if (bulk.size() <= small_bulk) {
-    std::memcpy(gather(bulk.size()), bulk.data(), bulk.size());
-    if (gathered_.size() > flush_above) flush();
-    return;
-  }
-  pieces_.push_back({.size = bulk.size(), .outside = bulk.data()});
-  queued_ += bulk.size();
-  flush();
-  if (lifetime == Bulk::stays || !open_ || pieces_.empty()) return;
-  Piece& rest = pieces_.back();  // what the kernel did not take of it
+  if (large > 0 || gathered_.size() > flush_above) flush();
+  if (large > 0 && lifetime == Bulk::changes && open_) keep_unsent(large);
+}
+
+// Copies what the kernel did not take of the last so many pieces from outside.
+void Connection::keep_unsent(size_t pieces) {
+  if (pieces_.empty()) return;
   if (queued_ > max_kept) return fail("the other side does not read what it asked for");
-  rest.kept.assign(rest.outside, rest.outside + rest.size);
-  rest.outside = rest.kept.data();
+  for (auto p = pieces_.rbegin(); p != pieces_.rend() && pieces > 0; ++p) {
+    if (p->outside == nullptr) continue;
+    --pieces;
+    p->kept.assign(p->outside, p->outside + p->size);
+    p->outside = p->kept.data();
+  }
 }
 
 void Connection::flush() {
@@ -290,6 +369,7 @@ void Connection::fail(const std::string& why) {
   open_ = false;
   boost::system::error_code ignored;
   socket_.shutdown(tcp::socket::shutdown_both, ignored);
+  if (close_watch_) close_watch_->close(ignored);
   socket_.close(ignored);
   pieces_.clear();
   gathered_.clear();

@@ -15,30 +15,50 @@
 
 #include "wire/asio.h"
 #include "wire/frame.h"
+#include "wire/messages.h"
 
 namespace paddle::wire {
 
-using Bytes = std::span<const std::byte>;
 using Clock = std::chrono::steady_clock;
 
 class Connection;
+
+// What to do with the bulk behind a head.
+struct Landing {
+  enum class Kind : uint8_t {
+    into,     // it goes into `memory`, or into `pieces` one behind the other
+    discard,  // it is read and forgotten
+    hold,     // nothing more is read until resume(), which leads to another call of land()
+  };
+  Kind kind = Kind::discard;
+  std::span<std::byte> memory;
+  std::span<const std::span<std::byte>> pieces;  // the list stays until handle() returns
+
+  static Landing into(std::span<std::byte> memory) { return {Kind::into, memory, {}}; }
+  static Landing into_pieces(std::span<const std::span<std::byte>> pieces) {
+    return {Kind::into, {}, pieces};
+  }
+  static Landing discard() { return {}; }
+  static Landing hold() { return {Kind::hold, {}, {}}; }
+};
 
 // What a connection's owner does with what arrives. What these throw as Error ends the connection
 // with that sentence.
 class Handler {
  public:
   virtual ~Handler() = default;
-  // The head of a frame with `bulk` > 0 bytes behind it: where these shall land, exactly as many.
-  // An empty span lets them pass unread.
-  virtual std::span<std::byte> land(Connection& from, const msg::Message& head, uint64_t bulk) = 0;
+  // The head of a frame with `bulk` > 0 bytes behind it: where these shall go. Memory or pieces
+  // have exactly as many bytes.
+  virtual Landing land(Connection& from, const Message& message, uint64_t bulk) = 0;
   // A part of the bulk lies where land() said, behind those before it, and is still in the cache:
-  // the cheapest moment to look at it.
+  // the cheapest moment to look at it. A part never reaches from one piece into the next.
   virtual void landed(Connection& from, std::span<std::byte> part) {
     static_cast<void>(from);
     static_cast<void>(part);
   }
-  // A whole frame; the bulk is where land() said. `head` is gone when this returns.
-  virtual void handle(Connection& from, const msg::Message& head, uint64_t bulk) = 0;
+  // A whole frame; the bulk is where land() said. The spans of the message are gone when this
+  // returns; the rest of it may be moved from.
+  virtual void handle(Connection& from, Message& message, uint64_t bulk) = 0;
   // Everything that has arrived so far was handled: a good time to flush().
   virtual void arrived(Connection& from) { static_cast<void>(from); }
   // The connection ended by the other side, an error or close(); called once, and last.
@@ -59,30 +79,36 @@ class Connection : public std::enable_shared_from_this<Connection> {
   static std::shared_ptr<Connection> start(tcp::socket socket, Handler& handler, bool greeting);
   ~Connection();
 
-  // A builder for the next message, emptied. Finish with send().
-  flatbuffers::FlatBufferBuilder& builder() {
-    builder_.Clear();
-    return builder_;
-  }
-  // Queues one message. Small ones leave with the next flush() or when enough are gathered; large
-  // ones at once, as far as the kernel takes them.
-  template <class Table>
-  void send(uint64_t id, flatbuffers::Offset<Table> body, Bytes bulk = {},
+  // Queues one message; `X` is Body or one of its alternatives. Its bulk is the pieces one behind
+  // the other. Small messages leave with the next flush() or when enough are gathered; large ones
+  // at once, as far as the kernel takes them.
+  template <class X>
+  void send(uint64_t id, const X& body, std::span<const Bytes> pieces,
             Bulk lifetime = Bulk::stays) {
-    send_body(id, msg::BodyTraits<Table>::enum_value, body.Union(), bulk, lifetime);
+    if (open_) send_frame(writer_.write(id, body), pieces, lifetime);
+  }
+  template <class X>
+  void send(uint64_t id, const X& body, Bytes bulk = {}, Bulk lifetime = Bulk::stays) {
+    send(id, body, std::span<const Bytes>(&bulk, bulk.empty() ? 0 : 1), lifetime);
   }
   void flush();
+  // Reads on where land() said hold(): it is asked again, soon, but not from within this call.
+  void resume();
   // Ends the connection; what was not sent is lost.
   void close(const std::string& why);
 
   bool open() const { return open_; }
   const std::string& peer() const { return peer_; }  // "127.0.0.1:40312"
   size_t queued() const { return queued_; }          // bytes that were not handed to the kernel yet
+  // Since the connection began. Messages count when they are complete, or queued.
   uint64_t bytes_in() const { return bytes_in_; }
-  uint64_t frames_in() const { return frames_in_; }  // that are complete
   uint64_t bytes_out() const { return bytes_out_; }
+  uint64_t messages_in() const { return messages_in_; }
+  uint64_t messages_out() const { return messages_out_; }
+  // Its handler holds it: that nothing comes in is not the peer's doing.
+  bool held() const { return held_; }
   Clock::time_point since() const { return since_; }            // of the connection
-  Clock::time_point last_heard() const { return last_heard_; }  // when bytes came in
+  Clock::time_point last_heard() const { return last_heard_; }  // bytes came in, or resume()
   bool within_frame() const { return state_ != State::header || read_end_ > read_begin_; }
 
  private:
@@ -94,8 +120,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   };
 
   Connection(tcp::socket socket, Handler& handler, bool greeting);
-  void send_body(uint64_t id, msg::Body type, flatbuffers::Offset<void> body, Bytes bulk,
-                 Bulk lifetime);
+  void send_frame(Bytes head, std::span<const Bytes> pieces, Bulk lifetime);
+  void keep_unsent(size_t pieces);
   std::byte* gather(size_t size);
   void await_read();
   bool has_enough() const;
@@ -103,19 +129,28 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void read_some();
   void parse(size_t in_bulk);
   bool parse_step();
-  void begin_bulk();
+  bool parse_head();
+  void parse_bulk();
+  void read_header_at(const std::byte* at);
+  bool begin_bulk();
+  void skip_full_pieces();
+  std::span<std::byte> next_piece() const;
   void take_bulk(size_t bytes);
   void finish_frame();
   void write_some();
   void drop_sent(size_t bytes);
+  void read_on();
+  void watch_for_close();
   void fail(const std::string& why);
 
   tcp::socket socket_;
   Handler& handler_;
   std::string peer_;
-  flatbuffers::FlatBufferBuilder builder_;
+  MessageWriter writer_;
   const bool accepted_;  // from anyone: answers that it does not read are bounded
   bool open_ = true, greeting_, reading_ = false, writing_ = false, paused_ = false;
+  bool held_ = false, peer_closed_ = false;
+  std::optional<asio::posix::stream_descriptor> close_watch_;  // readable once the peer has closed
 
   std::vector<uint64_t> read_room_;  // 8-byte aligned
   size_t read_begin_ = 0, read_end_ = 0;
@@ -123,14 +158,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
   FrameHeader header_;
   std::vector<uint64_t> head_room_;  // the head while its bulk comes in
   size_t head_have_ = 0;             // bytes of it that are there
-  std::span<std::byte> landing_;
+  Message message_;                  // of that head
+  Landing landing_;
+  size_t piece_ = 0, piece_at_ = 0;  // of landing_: where the next bytes of the bulk go
   uint64_t bulk_left_ = 0;
-  bool discards_ = false;
 
   std::deque<Piece> pieces_;
   std::vector<std::byte> gathered_;  // heads and small bulk of pieces_
   size_t queued_ = 0;
-  uint64_t bytes_in_ = 0, bytes_out_ = 0, frames_in_ = 0;
+  uint64_t bytes_in_ = 0, bytes_out_ = 0, messages_in_ = 0, messages_out_ = 0;
   Clock::time_point since_ = Clock::now(), last_heard_ = since_;
 };
 

@@ -40,16 +40,4 @@ FrameHeader read_header(std::span<const std::byte, header_bytes> bytes, uint32_t
   return header;
 }
 
-const msg::Message& read_head(std::span<const std::byte> bytes) {
-  const auto* data = reinterpret_cast<const uint8_t*>(bytes.data());
-  flatbuffers::Verifier verifier(data, bytes.size(), 8, 1 << 16);
-  require(msg::VerifyMessageBuffer(verifier), Error::Kind::protocol, "a message of ", bytes.size(),
-          " bytes that is damaged");
-  const msg::Message* message = msg::GetMessage(data);
-  require(message->body_type() > msg::Body::NONE && message->body_type() <= msg::Body::MAX,
-          Error::Kind::protocol, "a message of the unknown type ",
-          static_cast<int>(message->body_type()));
-  return *message;
-}
-
 }  // namespace paddle::wire

@@ -9,11 +9,9 @@
 #include <span>
 #include <string>
 
-#include "wire_generated.h"
-
 namespace paddle::wire {
 
-constexpr uint32_t protocol_version = 1;
+constexpr uint32_t protocol_version = 2;
 constexpr uint32_t magic = 0x31575350;  // "PSW1"
 constexpr size_t header_bytes = 16;
 constexpr uint32_t max_greeting = 64u << 10;  // head of the first message of a connection
@@ -29,9 +27,5 @@ void write_header(std::byte* out, const FrameHeader& header);
 // Throws Error(protocol) for bytes that no frame begins with; the sentence says what they look like
 // (HTTP, TLS, another byte order) and which limit was passed.
 FrameHeader read_header(std::span<const std::byte, header_bytes> bytes, uint32_t head_limit);
-
-// The message in a head, which must be aligned to 8 bytes: structure is verified under tight
-// limits. Throws Error(protocol).
-const msg::Message& read_head(std::span<const std::byte> bytes);
 
 }  // namespace paddle::wire

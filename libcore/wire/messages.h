@@ -1,10 +1,12 @@
 // Every message between trainers, pservers and observers as a plain struct. schemas/wire.fbs says
-// how each one is laid out in bytes; read_message() and write_message() are the only places that
+// how each one is laid out in bytes; read_message() and MessageWriter are the only places that
 // translate. What was read has a sound structure and known enum values; whether it makes sense is
 // for the receiver to decide.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,6 +14,8 @@
 #include <vector>
 
 namespace paddle::wire {
+
+using Bytes = std::span<const std::byte>;
 
 enum class Mode : uint8_t { sync, async, half_async, geo };
 enum class Role : uint8_t { trainer, beat, observer };
@@ -114,7 +118,7 @@ struct Join {  // answered by Ack; rounds from `step` on wait for this trainer
 struct PushPart {
   uint64_t based_on = 0;  // async: version that the gradient was computed with
   uint32_t slice = 0;
-  uint32_t merged = 1;  // async: steps whose gradients are merged in this one
+  uint32_t reserved = 0;
 };
 
 // Gradients of one or more slices. Bulk: the gradients in the order of `parts`, one behind the
@@ -162,8 +166,6 @@ struct Complete {
 
 // What a trainer reports about itself once a second; answered by BeatAck.
 struct Progress {
-  uint32_t trainer = 0;
-  uint64_t incarnation = 0;
   uint64_t step = 0, pass = 0, passes = 0, batch = 0, batches = 0, samples = 0;
   double rate = 0;  // samples per second
   double cost = 0;
@@ -238,5 +240,29 @@ struct Message {
 
 // "Push", for sentences.
 const char* name_of(const Body& body);
+
+// "host:pid" of this process.
+std::string process_name();
+// A greeting of this process: protocol, build, role and process are filled in.
+Hello make_hello(Role role);
+
+// The message in a head, which must be aligned to 8 bytes. The spans of Push, Pull and Values point
+// into it; everything else is copied. Throws Error(protocol) where the structure is damaged, an
+// enum has an unknown value, or strings and lists overlap.
+Message read_message(Bytes head);
+
+// Turns messages into heads; its buffer is used again and again.
+class MessageWriter {
+ public:
+  MessageWriter();
+  ~MessageWriter();
+  // The head without padding; valid until the next call. `X` is Body or one of its alternatives.
+  template <class X>
+  Bytes write(uint64_t id, const X& body);
+
+ private:
+  struct Builder;
+  std::unique_ptr<Builder> builder_;
+};
 
 }  // namespace paddle::wire

@@ -15,7 +15,7 @@ namespace paddle {
 struct PyCut {
   Program main, startup;
   TranspileOptions options;
-  msg::Mode mode = msg::Mode::sync;
+  wire::Mode mode = wire::Mode::sync;
   uint64_t geo_steps = 0;
   bool id_given = true;  // else the first pserver chooses one
   Cut cut;

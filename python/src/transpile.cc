@@ -13,10 +13,10 @@
 namespace paddle {
 namespace {
 
-msg::Mode mode_of(const std::string& word) {
+wire::Mode mode_of(const std::string& word) {
   const Names known = {"sync", "async", "half_async", "geo"};
   for (size_t i = 0; i < known.size(); ++i)
-    if (known[i] == word) return static_cast<msg::Mode>(i);
+    if (known[i] == word) return static_cast<wire::Mode>(i);
   throw Error(Error::Kind::config, "there is no mode '", word, "'", did_you_mean(word, known),
               ": choose one of ", listed(known));
 }
@@ -30,12 +30,12 @@ std::shared_ptr<PyCut> cut_program(const PyProgram& main, const PyProgram& start
   out->main = main;
   out->startup = startup;
   out->mode = mode_of(mode);
-  out->geo_steps = out->mode == msg::Mode::geo ? geo_steps : 0;
+  out->geo_steps = out->mode == wire::Mode::geo ? geo_steps : 0;
   out->id_given = trainer_id.has_value() || trainers == 1;
   out->options = {.trainer_id = trainer_id.value_or(0),
                   .trainers = trainers,
                   .endpoints = endpoints,
-                  .sync = out->mode == msg::Mode::sync,
+                  .sync = out->mode == wire::Mode::sync,
                   .slice_var_up = slice_var_up,
                   .min_block_size = min_block_size,
                   .split = split_method_of(split)};
@@ -49,7 +49,7 @@ std::shared_ptr<PyCut> cut_program(const PyProgram& main, const PyProgram& start
 
 // The programs of the script become the trainer's; in geo mode a trainer runs the whole program.
 void apply(const PyCut& c, const ProgramPtr& main, const ProgramPtr& startup) {
-  if (c.mode == msg::Mode::geo) return;
+  if (c.mode == wire::Mode::geo) return;
   static_cast<Program&>(*main) = c.cut.trainer;
   static_cast<Program&>(*startup) = c.cut.trainer_startup;
 }
@@ -74,18 +74,15 @@ PsOptions ps_options(const PyCut& c, const std::map<std::string, std::string>& f
   PsOptions out;
   for (const std::string& e : c.options.endpoints)
     out.shards.push_back(wire::parse_endpoint(e, "the pserver"));
-  char host[256] = "";
-  ::gethostname(host, sizeof host - 1);
-  out.hello = {.job = o.text("job_name"),
-               .program = network_digest(c.main, c.startup),
-               .process = text(host, ":", ::getpid()),
-               .build = version_text(),
-               .mode = c.mode,
-               .trainer = c.options.trainer_id,
-               .trainers = c.options.trainers,
-               .shards = static_cast<uint32_t>(out.shards.size()),
-               .takes_id = !c.id_given,
-               .outline = network_outline(c.main, c.startup)};
+  out.hello = wire::make_hello(wire::Role::trainer);
+  out.hello.job = o.text("job_name");
+  out.hello.program = network_digest(c.main, c.startup);
+  out.hello.mode = c.mode;
+  out.hello.trainer = c.options.trainer_id;
+  out.hello.trainers = c.options.trainers;
+  out.hello.shards = static_cast<uint32_t>(out.shards.size());
+  out.hello.takes_id = !c.id_given;
+  out.hello.outline = network_outline(c.main, c.startup);
   out.peer_timeout = static_cast<double>(o.integer("peer_timeout"));
   out.spin_microseconds = o.integer("spin_microseconds");
   out.queue_size = static_cast<uint64_t>(o.integer("async_queue_size"));
@@ -150,12 +147,12 @@ void bind_transpile(py::module_& m) {
       .def_property_readonly(
           "trainer_program",
           [](const PyCut& c) {
-            return program_ptr(c.mode == msg::Mode::geo ? c.main : c.cut.trainer);
+            return program_ptr(c.mode == wire::Mode::geo ? c.main : c.cut.trainer);
           })
       .def_property_readonly(
           "trainer_startup",
           [](const PyCut& c) {
-            return program_ptr(c.mode == msg::Mode::geo ? c.startup : c.cut.trainer_startup);
+            return program_ptr(c.mode == wire::Mode::geo ? c.startup : c.cut.trainer_startup);
           })
       .def_property_readonly("main", [](const PyCut& c) { return program_ptr(c.main); })
       .def_property_readonly("startup", [](const PyCut& c) { return program_ptr(c.startup); })

@@ -16,12 +16,11 @@ std::vector<double> rounds(const std::string& endpoint, uint32_t trainer, int64_
   const auto made = make_parameters({16}, 2);
   PsOptions options;
   options.shards = {wire::parse_endpoint(endpoint, "the pserver")};
-  options.hello = {.job = "bench",
-                   .program = "barrier",
-                   .process = text("trainer ", trainer),
-                   .build = version_text(),
-                   .trainer = trainer,
-                   .trainers = 2};
+  options.hello = wire::make_hello(wire::Role::trainer);
+  options.hello.job = "bench";
+  options.hello.program = "barrier";
+  options.hello.trainer = trainer;
+  options.hello.trainers = 2;
   options.spin_microseconds = spin;
   PsClient client(made->cut, made->scope, options, [] {});
   uint64_t step = client.join(0).step;

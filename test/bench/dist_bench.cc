@@ -120,13 +120,11 @@ class Trainer {
     PsOptions options;
     for (const std::string& e : endpoints)
       options.shards.push_back(wire::parse_endpoint(e, "the pserver"));
-    options.hello = {.job = "bench",
-                     .program = "bench",
-                     .process = text("trainer ", id),
-                     .build = version_text(),
-                     .trainer = id,
-                     .trainers = trainers,
-                     .shards = static_cast<uint32_t>(endpoints.size())};
+    options.hello = wire::make_hello(wire::Role::trainer);
+    options.hello.job = options.hello.program = "bench";
+    options.hello.trainer = id;
+    options.hello.trainers = trainers;
+    options.hello.shards = static_cast<uint32_t>(endpoints.size());
     client_ = std::make_unique<PsClient>(cut_, scope_, options, [] {});
     step_ = client_->join(0).step;
   }

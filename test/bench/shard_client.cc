@@ -3,25 +3,22 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/version.h"
 #include "bench/generator.h"
 #include "exec/executor.h"
 #include "io/program_buffer.h"
 #include "layers/layers.h"
 #include "layers/optimizers.h"
-#include "trainer/heartbeat.h"
 
 namespace paddle::bench {
 namespace {
 
 constexpr float rate_of_sgd = 0.5f, gradient_value = 0x1p-10f;
 
-HelloFields hello_fields() {
-  return {.job = "bench",
-          .program = "bench",
-          .process = "net_bench",
-          .build = version_text(),
-          .incarnation = 1};
+wire::Hello hello() {
+  wire::Hello out = wire::make_hello(wire::Role::trainer);
+  out.job = out.program = "bench";
+  out.incarnation = 1;
+  return out;
 }
 
 }  // namespace
@@ -60,70 +57,61 @@ ShardClient::ShardClient(const std::string& endpoint, Parameters& parameters, bo
   socket.connect({asio::ip::make_address(to.host), to.port});
   wire::tune(socket);
   connection_ = wire::Connection::start(std::move(socket), *this, false);
-  send_hello(*connection_, hello_fields(), msg::Role::trainer, 0);
+  connection_->send(0, hello());
+  connection_->flush();
   while (!greeted_) turn();
   configure(parameters);
   ++asked_;
-  connection_->send(1, msg::CreateJoin(connection_->builder(), epoch_, 0));
+  connection_->send(1, wire::Join{epoch_, 0});
   wait(0);
 }
 
 ShardClient::~ShardClient() { connection_->close("the measurement is over"); }
 
 void ShardClient::configure(const Parameters& parameters) {
-  auto& b = connection_->builder();
-  std::vector<flatbuffers::Offset<msg::Slice>> slices;
+  const Program& program = parameters.cut.pservers[0];
+  wire::Configure c{.epoch = epoch_, .init = "bench", .program = to_flatbuffer(program)};
   for (size_t i = 0; i < parameters.cut.slices.size(); ++i) {
     const SliceSpec& s = parameters.cut.slices[i];
-    slices.push_back(msg::CreateSlice(b, static_cast<uint32_t>(i), b.CreateString(s.name),
-                                      b.CreateString(s.merged_grad), s.block));
+    c.slices.push_back({static_cast<uint32_t>(i), s.name, s.merged_grad, s.block});
   }
-  std::vector<flatbuffers::Offset<msg::Variable>> variables;
   std::vector<Tensor> values;
-  const Program& program = parameters.cut.pservers[0];
   for (const auto& v : program.global().vars()) {
     const Variable* found = parameters.scope.find(v->name);
     if (!v->persistable || found == nullptr || found->tensor.empty()) continue;
     values.push_back(found->tensor);
-    const std::vector<int64_t> dims(v->shape.begin(), v->shape.end());
-    variables.push_back(msg::CreateVariable(b, b.CreateString(v->name),
-                                            static_cast<uint8_t>(v->dtype), b.CreateVector(dims)));
+    c.variables.push_back(
+        {v->name, static_cast<uint8_t>(v->dtype), {v->shape.begin(), v->shape.end()}});
   }
-  const std::string text = to_flatbuffer(program);
-  const auto bytes = b.CreateVector(reinterpret_cast<const uint8_t*>(text.data()), text.size());
-  const auto all_slices = b.CreateVector(slices);
-  const auto all_variables = b.CreateVector(variables);
-  connection_->send(0, msg::CreateConfigure(b, epoch_, 0, false, b.CreateString("bench"), bytes,
-                                            all_slices, all_variables));
+  connection_->send(0, c);
   ++asked_;
   for (size_t i = 0; i < values.size(); ++i)
     connection_->send(1,
-                      msg::CreateSetValue(connection_->builder(), epoch_, static_cast<uint32_t>(i),
-                                          0, i + 1 == values.size()),
+                      wire::SetValue{epoch_, static_cast<uint32_t>(i), 0, i + 1 == values.size()},
                       {static_cast<const std::byte*>(values[i].raw()), values[i].bytes()});
   wait(0);
 }
 
-std::span<std::byte> ShardClient::land(wire::Connection&, const msg::Message& head, uint64_t bulk) {
-  const auto* values = head.body_as_Values();
-  require(values != nullptr && values->slice() < lines_.size(), Error::Kind::protocol,
-          "values that nobody asked for");
-  const Tensor& to = lines_[values->slice()].values;
+wire::Landing ShardClient::land(wire::Connection&, const wire::Message& message, uint64_t bulk) {
+  const auto* values = std::get_if<wire::Values>(&message.body);
+  require(values != nullptr && values->parts.size() == 1 && values->parts[0].slice < lines_.size(),
+          Error::Kind::protocol, "values that nobody asked for");
+  const Tensor& to = lines_[values->parts[0].slice].values;
   require(to.bytes() == bulk, Error::Kind::protocol, "values of a wrong size");
-  return {static_cast<std::byte*>(to.raw()), to.bytes()};
+  return wire::Landing::into({static_cast<std::byte*>(to.raw()), to.bytes()});
 }
 
-void ShardClient::handle(wire::Connection&, const msg::Message& head, uint64_t) {
-  if (const auto* welcome = head.body_as_Welcome()) {
-    epoch_ = welcome->epoch();
+void ShardClient::handle(wire::Connection&, wire::Message& message, uint64_t) {
+  if (const auto* welcome = std::get_if<wire::Welcome>(&message.body)) {
+    epoch_ = welcome->epoch;
     greeted_ = true;
     return;
   }
-  if (const auto* failure = head.body_as_Failure()) {
-    trouble_ = failure->message()->str();
+  if (const auto* failure = std::get_if<wire::Failure>(&message.body)) {
+    trouble_ = failure->message;
     return;
   }
-  if (head.id() != 0) ++answered_;
+  if (message.id != 0) ++answered_;
 }
 
 void ShardClient::closed(wire::Connection&, const std::string& why) {
@@ -143,19 +131,14 @@ void ShardClient::ask(Ask what, size_t slice) {
   const auto id = static_cast<uint32_t>(slice);
   ++asked_;
   if (what == Ask::pull) {
-    connection_->send(2, msg::CreatePull(connection_->builder(), id, line.steps, epoch_));
+    const wire::PullPart part{line.steps, id, 0};
+    connection_->send(2, wire::Pull{epoch_, {&part, 1}});
     return;
   }
-  const msg::Place here{};
-  msg::PushBuilder push(connection_->builder());
-  push.add_slice(id);
-  push.add_step(line.steps++);
-  push.add_epoch(epoch_);
-  push.add_begin(&here);
-  push.add_end(&here);
-  push.add_pull(what == Ask::push_pull);
-  push.add_merged(1);
-  connection_->send(2, push.Finish(),
+  const wire::PushPart part{0, id, 0};
+  const wire::Push push{
+      .step = line.steps++, .epoch = epoch_, .pull = what == Ask::push_pull, .parts = {&part, 1}};
+  connection_->send(2, push,
                     {static_cast<const std::byte*>(line.gradient.raw()), line.gradient.bytes()});
 }
 

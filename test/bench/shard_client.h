@@ -49,8 +49,8 @@ class ShardClient : private wire::Handler {
     Tensor gradient, values;
     uint64_t steps = 0;
   };
-  std::span<std::byte> land(wire::Connection&, const msg::Message& head, uint64_t bulk) override;
-  void handle(wire::Connection&, const msg::Message& head, uint64_t bulk) override;
+  wire::Landing land(wire::Connection&, const wire::Message& message, uint64_t bulk) override;
+  void handle(wire::Connection&, wire::Message& message, uint64_t bulk) override;
   void closed(wire::Connection&, const std::string& why) override;
   void turn();  // waits for something to happen
   void greet();

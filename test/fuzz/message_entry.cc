@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "fuzz/entries.h"
 #include "pserver/client.h"
+#include "support/frames.h"
 
 namespace paddle::fuzz {
 namespace {
@@ -15,33 +16,12 @@ void must(bool ok) {
   if (!ok) std::abort();
 }
 
-std::string frame_of(std::string_view head, std::string_view bulk) {
-  std::string out(wire::header_bytes + (head.size() + 7) / 8 * 8, '\0');
-  wire::write_header(reinterpret_cast<std::byte*>(out.data()),
-                     {static_cast<uint32_t>(out.size() - wire::header_bytes), bulk.size()});
-  head.copy(out.data() + wire::header_bytes, head.size());
-  return out.append(bulk);
-}
-
-std::string finished(flatbuffers::FlatBufferBuilder& b, uint64_t id, msg::Body type,
-                     flatbuffers::Offset<void> body) {
-  msg::FinishMessageBuffer(b, msg::CreateMessage(b, id, type, body));
-  return {reinterpret_cast<const char*>(b.GetBufferPointer()), b.GetSize()};
-}
-
 std::string hello() {
-  flatbuffers::FlatBufferBuilder b;
-  const auto job = b.CreateString("job"), program = b.CreateString("abc");
-  const auto process = b.CreateString("host:1");
-  return finished(b, 1, msg::Body::Hello,
-                  msg::CreateHello(b, wire::protocol_version, process, msg::Role::trainer, job,
-                                   msg::Mode::sync, 0, 1, 5, 0, 1, program, process, false)
-                      .Union());
-}
-
-std::string status_ask() {
-  flatbuffers::FlatBufferBuilder b;
-  return finished(b, ~uint64_t{0}, msg::Body::StatusAsk, msg::CreateStatusAsk(b).Union());
+  wire::Hello hello = wire::make_hello(wire::Role::trainer);
+  hello.job = "job";
+  hello.program = "abc";
+  hello.incarnation = 5;
+  return frame_of(1, hello);
 }
 
 std::optional<RunningShard> running;
@@ -51,17 +31,17 @@ std::optional<RunningShard>& shard() {
   const auto serves = [&] {
     Client c(running->port());
     const Answer w = c.greet({.trainer = 0, .trainers = 1, .incarnation = 5});
-    return w.state == msg::ShardState::ready && w.epoch == 0 &&
-           c.join(w.versions[0]).type == msg::Body::Ack;
+    return w.state == wire::ShardState::ready && w.epoch == 0 &&
+           c.join(w.versions[0]).type == AnswerType::Ack;
   };
   if (running && serves()) return running;
   running.reset();  // before the log starts anew: its thread logs
   start_log({.to_stderr = false, .min_level = 4});
   running.emplace();
   Client c(running->port());
-  must(c.greet({.trainer = 0, .trainers = 1, .incarnation = 5}).type == msg::Body::Welcome);
-  must(c.provide(small_job({.sizes = {5}})).type == msg::Body::Ack);
-  must(c.join().type == msg::Body::Ack);
+  must(c.greet({.trainer = 0, .trainers = 1, .incarnation = 5}).type == AnswerType::Welcome);
+  must(c.provide(small_job({.sizes = {5}})).type == AnswerType::Ack);
+  must(c.join().type == AnswerType::Ack);
   return running;
 }
 
@@ -96,7 +76,7 @@ bool message(std::string_view input) {
   bool whole = false;
   try {
     const auto bytes = std::as_bytes(std::span(aligned));
-    wire::read_head(bytes.first((input.size() + 7) / 8 * 8));
+    wire::read_message(bytes.first((input.size() + 7) / 8 * 8));
     whole = true;
   } catch (const Error&) {
   }
@@ -110,7 +90,7 @@ bool message(std::string_view input) {
   s.connect({asio::ip::make_address("127.0.0.1"), shard()->port()});
   const std::string bulk(input.size() % 2 == 0 ? 20 : 0, '\0');
   const std::string all =
-      frame_of(hello(), "") + frame_of(input, bulk) + frame_of(status_ask(), "");
+      hello() + frame_of(input, bulk) + frame_of(~uint64_t{0}, wire::StatusAsk{});
   boost::system::error_code gone;
   for (size_t sent = 0; sent < all.size() && !gone;)
     sent += s.write_some(asio::buffer(all.data() + sent, all.size() - sent), gone);

@@ -54,32 +54,55 @@ class FakeShard : public wire::Handler {
   }
   std::string endpoint() const { return "127.0.0.1:" + std::to_string(listener_.port()); }
 
-  std::span<std::byte> land(wire::Connection&, const msg::Message&, uint64_t) override {
-    return {};
+  wire::Landing land(wire::Connection&, const wire::Message&, uint64_t) override {
+    return wire::Landing::discard();
   }
-  void handle(wire::Connection& from, const msg::Message& head, uint64_t) override {
-    auto& b = from.builder();
-    if (head.body_as_Hello() != nullptr && refuses_)
-      from.send(head.id(), msg::CreateFailureDirect(b, msg::FailureCode::refused, "not today"));
-    else if (head.body_as_Hello() != nullptr)
-      from.send(head.id(), msg::CreateWelcome(b));
+  void handle(wire::Connection& from, wire::Message& message, uint64_t) override {
+    const bool greets = std::holds_alternative<wire::Hello>(message.body);
+    if (greets && refuses_)
+      from.send(message.id, wire::Failure{wire::FailureCode::refused, "not today"});
+    else if (greets)
+      from.send(message.id, wire::Welcome{});
     else
-      from.send(head.id(), status(b));
+      from.send(message.id, status());
     from.flush();
   }
   void closed(wire::Connection&, const std::string&) override {}
 
  private:
-  static flatbuffers::Offset<msg::Status> status(flatbuffers::FlatBufferBuilder& b) {
-    const auto beat = msg::CreateBeatDirect(b, 1, 7, 9, 2, 10, 3, 50, 600, 12.5, 0.75, "training");
-    const std::vector members{
-        msg::CreateMemberDirect(b, 1, "joined", "host:8", 4, 9, beat, 3, 1.5)};
-    const std::vector slices{msg::CreateSliceStatusDirect(b, "w", 64, 9, "trainer 0")};
-    const std::vector<uint64_t> snapshots{4, 8};
-    const std::vector errors{b.CreateString("trainer 0 sent NaN")};
-    return msg::CreateStatusDirect(b, 5, "0.1", "ctr", msg::Mode::geo, msg::ShardState::ready,
-                                   false, 2, 30, 9, 0.3, 100, 200, 1.5, &members, &slices,
-                                   &snapshots, &errors, "trainer 0");
+  static wire::Status status() {
+    return {.instance = 5,
+            .build = "0.1",
+            .job = "ctr",
+            .mode = wire::Mode::geo,
+            .state = wire::ShardState::ready,
+            .epoch = 2,
+            .uptime = 30,
+            .step = 9,
+            .steps_per_second = 0.3,
+            .bytes_in = 100,
+            .bytes_out = 200,
+            .cpu_seconds = 1.5,
+            .members = {{.trainer = 1,
+                         .state = "joined",
+                         .process = "host:8",
+                         .seconds = 4,
+                         .step = 9,
+                         .progress = {.step = 9,
+                                      .pass = 2,
+                                      .passes = 10,
+                                      .batch = 3,
+                                      .batches = 50,
+                                      .samples = 600,
+                                      .rate = 12.5,
+                                      .cost = 0.75,
+                                      .state = "training"},
+                         .staleness_max = 3,
+                         .staleness_mean = 1.5}},
+            .slices = {{"w", 64, 9, "trainer 0"}},
+            .snapshots = {4, 8},
+            .last_errors = {"trainer 0 sent NaN"},
+            .waiting = "trainer 0"};
   }
 
   const bool refuses_;

@@ -38,16 +38,39 @@ class RunningShard {
   std::thread thread_;
 };
 
+// What an answer is, in the order of wire::Body; NONE where there was none.
+enum class AnswerType : size_t {
+  NONE,
+  Hello,
+  Welcome,
+  Configure,
+  SetValue,
+  Join,
+  Push,
+  Pull,
+  Values,
+  Fetch,
+  Rollback,
+  Complete,
+  Progress,
+  BeatAck,
+  Ack,
+  Failure,
+  StatusAsk,
+  Status
+};
+static_assert(static_cast<size_t>(AnswerType::Status) == std::variant_size_v<wire::Body>);
+
 struct Answer {
-  msg::Body type = msg::Body::NONE;
-  msg::FailureCode code{};
+  AnswerType type = AnswerType::NONE;
+  wire::FailureCode code{};
   std::string text;  // of a Failure, or `waiting` of a BeatAck or Status
   uint64_t version = 0, epoch = 0;
   bool dropped = false;
   uint32_t finished = 0;  // BeatAck
   bool saved = false;
   // Welcome
-  msg::ShardState state{};
+  wire::ShardState state{};
   uint32_t trainer = 0;
   std::string configured_by;
   std::vector<uint64_t> versions, snapshots, last_steps;
@@ -64,15 +87,15 @@ struct Answer {
     std::memcpy(out.data(), bulk.data(), out.size() * sizeof(float));
     return out;
   }
-  bool failed(msg::FailureCode c) const { return type == msg::Body::Failure && code == c; }
+  bool failed(wire::FailureCode c) const { return type == AnswerType::Failure && code == c; }
 };
 
 struct HelloOptions {
   uint32_t trainer = 0, trainers = 2;
   uint64_t incarnation = 0;  // 0: 1000 + trainer
   std::string job = "job", program = "abc", build = "test";
-  msg::Mode mode = msg::Mode::sync;
-  msg::Role role = msg::Role::trainer;
+  wire::Mode mode = wire::Mode::sync;
+  wire::Role role = wire::Role::trainer;
   uint32_t protocol = wire::protocol_version, shard = 0, shards = 1;
   bool takes_id = false;
 };
@@ -90,13 +113,13 @@ class Client : public wire::Handler {
   }
 
   // ---- answers
-  std::span<std::byte> land(wire::Connection&, const msg::Message&, uint64_t bulk) override {
+  wire::Landing land(wire::Connection&, const wire::Message&, uint64_t bulk) override {
     bulk_.resize(bulk);
-    return bulk_;
+    return wire::Landing::into(bulk_);
   }
-  void handle(wire::Connection&, const msg::Message& head, uint64_t bulk) override {
-    Answer& a = answers_[head.id()];
-    a = read(head);
+  void handle(wire::Connection&, wire::Message& message, uint64_t bulk) override {
+    Answer& a = answers_[message.id];
+    a = read(message.body);
     a.bulk.assign(bulk_.begin(), bulk_.begin() + static_cast<std::ptrdiff_t>(bulk));
   }
   void closed(wire::Connection&, const std::string& why) override { closed_ = why; }
@@ -125,53 +148,52 @@ class Client : public wire::Handler {
   const std::optional<std::string>& closed_by() const { return closed_; }
 
   // ---- messages: each returns its id
-  template <class Make>
-  uint64_t say(const Make& make, wire::Bytes bulk = {}) {
+  template <class X>
+  uint64_t say(const X& body, wire::Bytes bulk = {}) {
     const uint64_t id = ++last_id_;
-    connection_->send(id, make(connection_->builder()), bulk, wire::Bulk::changes);
+    connection_->send(id, body, bulk, wire::Bulk::changes);
     connection_->flush();
     return id;
   }
   uint64_t hello(const HelloOptions& o) {
-    return say([&](flatbuffers::FlatBufferBuilder& b) {
-      const auto build = b.CreateString(o.build), job = b.CreateString(o.job);
-      const auto program = b.CreateString(o.program);
-      const uint64_t incarnation = o.incarnation == 0 ? 1000 + o.trainer : o.incarnation;
-      const auto process = b.CreateString("host:" + std::to_string(incarnation));
-      return msg::CreateHello(b, o.protocol, build, o.role, job, o.mode, o.trainer, o.trainers,
-                              incarnation, o.shard, o.shards, program, process, o.takes_id);
-    });
+    const uint64_t incarnation = o.incarnation == 0 ? 1000 + o.trainer : o.incarnation;
+    return say(wire::Hello{.protocol = o.protocol,
+                           .build = o.build,
+                           .role = o.role,
+                           .job = o.job,
+                           .mode = o.mode,
+                           .trainer = o.trainer,
+                           .trainers = o.trainers,
+                           .incarnation = incarnation,
+                           .shard = o.shard,
+                           .shards = o.shards,
+                           .program = o.program,
+                           .process = "host:" + std::to_string(incarnation),
+                           .takes_id = o.takes_id,
+                           .outline = ""});
   }
   Answer greet(const HelloOptions& o) { return await(hello(o)); }
 
   uint64_t configure(const SmallJob& job, uint64_t epoch = 0, uint64_t step = 0,
                      bool reset = false) {
-    return say([&](flatbuffers::FlatBufferBuilder& b) {
-      std::vector<flatbuffers::Offset<msg::Slice>> slices;
-      for (const SliceInfo& s : job.config.slices)
-        slices.push_back(
-            msg::CreateSlice(b, s.id, b.CreateString(s.name), b.CreateString(s.grad), s.block));
-      std::vector<flatbuffers::Offset<msg::Variable>> variables;
-      for (const KeptVariable& v : job.config.variables) {
-        const auto name = b.CreateString(v.name);
-        const auto dims = b.CreateVector(v.shape.begin(), static_cast<size_t>(v.shape.rank()));
-        variables.push_back(msg::CreateVariable(b, name, static_cast<uint8_t>(v.dtype), dims));
-      }
-      const std::string program = to_flatbuffer(job.config.program);
-      const auto init = b.CreateString("init");
-      const auto bytes =
-          b.CreateVector(reinterpret_cast<const uint8_t*>(program.data()), program.size());
-      return msg::CreateConfigure(b, epoch, step, reset, init, bytes, b.CreateVector(slices),
-                                  b.CreateVector(variables));
-    });
+    wire::Configure c{.epoch = epoch,
+                      .step = step,
+                      .reset = reset,
+                      .init = "init",
+                      .program = to_flatbuffer(job.config.program),
+                      .slices = {},
+                      .variables = {}};
+    for (const SliceInfo& s : job.config.slices)
+      c.slices.push_back({s.id, s.name, s.grad, s.block});
+    for (const KeptVariable& v : job.config.variables)
+      c.variables.push_back(
+          {v.name, static_cast<uint8_t>(v.dtype), {v.shape.begin(), v.shape.end()}});
+    return say(c);
   }
   uint64_t set_value(const SmallJob& job, uint32_t index, bool last, uint64_t epoch = 0) {
     const Tensor& t = job.values[index];
-    return say(
-        [&](flatbuffers::FlatBufferBuilder& b) {
-          return msg::CreateSetValue(b, epoch, index, 0, last);
-        },
-        {static_cast<const std::byte*>(t.raw()), t.bytes()});
+    return say(wire::SetValue{epoch, index, 0, last},
+               {static_cast<const std::byte*>(t.raw()), t.bytes()});
   }
   // Configure and all values.
   Answer provide(const SmallJob& job, uint64_t epoch = 0, uint64_t step = 0, bool reset = false) {
@@ -182,110 +204,102 @@ class Client : public wire::Handler {
     until([&] { return answered(first) || answered(id) || closed_; });
     return answered(first) ? await(first) : await(id);
   }
-  Answer join(uint64_t step = 0, uint64_t epoch = 0) {
-    return await(
-        say([&](flatbuffers::FlatBufferBuilder& b) { return msg::CreateJoin(b, epoch, step); }));
-  }
+  Answer join(uint64_t step = 0, uint64_t epoch = 0) { return await(say(wire::Join{epoch, step})); }
   struct PushOptions {
     uint64_t epoch = 0, based_on = 0;
     bool pull = true;
   };
   uint64_t push(uint32_t slice, uint64_t step, std::span<const float> grad, PushOptions o) {
-    return say(
-        [&](flatbuffers::FlatBufferBuilder& b) {
-          const msg::Place begin(0, step * 10, step, 0), end(0, step * 10 + 10, step + 1, 0);
-          return msg::CreatePush(b, slice, step, o.epoch, &begin, &end, o.pull, o.based_on, 1);
-        },
-        std::as_bytes(grad));
+    const wire::PushPart part{o.based_on, slice, 0};
+    return say(wire::Push{.step = step,
+                          .epoch = o.epoch,
+                          .begin = {0, step * 10, step, 0},
+                          .end = {0, step * 10 + 10, step + 1, 0},
+                          .pull = o.pull,
+                          .parts = {&part, 1}},
+               std::as_bytes(grad));
   }
   uint64_t push(uint32_t slice, uint64_t step, std::span<const float> grad) {
     return push(slice, step, grad, {});
   }
   uint64_t pull(uint32_t slice, uint64_t version, uint64_t epoch = 0) {
-    return say([&](flatbuffers::FlatBufferBuilder& b) {
-      return msg::CreatePull(b, slice, version, epoch);
-    });
+    const wire::PullPart part{version, slice, 0};
+    return say(wire::Pull{epoch, {&part, 1}});
   }
   uint64_t fetch(const std::string& name, uint64_t offset, uint64_t bytes) {
-    return say([&](flatbuffers::FlatBufferBuilder& b) {
-      return msg::CreateFetch(b, b.CreateString(name), offset, bytes);
-    });
+    return say(wire::Fetch{name, offset, bytes});
   }
-  uint64_t rollback(uint64_t epoch, uint64_t step) {
-    return say(
-        [&](flatbuffers::FlatBufferBuilder& b) { return msg::CreateRollback(b, epoch, step); });
-  }
-  Answer complete(msg::Phase phase) {
-    return await(
-        say([&](flatbuffers::FlatBufferBuilder& b) { return msg::CreateComplete(b, phase); }));
-  }
+  uint64_t rollback(uint64_t epoch, uint64_t step) { return say(wire::Rollback{epoch, step}); }
+  Answer complete(wire::Phase phase) { return await(say(wire::Complete{phase})); }
   Answer beat(const std::string& error = "") {
-    return await(say([&](flatbuffers::FlatBufferBuilder& b) {
-      return msg::CreateBeat(b, 0, 0, 1, 0, 1, 1, 0, 64, 100.0, 0.5, b.CreateString("training"),
-                             b.CreateString(error));
-    }));
+    return await(say(wire::Progress{.step = 1,
+                                    .pass = 0,
+                                    .passes = 1,
+                                    .batch = 1,
+                                    .batches = 0,
+                                    .samples = 64,
+                                    .rate = 100,
+                                    .cost = 0.5,
+                                    .state = "training",
+                                    .error = error}));
   }
-  Answer status() {
-    return await(say([](flatbuffers::FlatBufferBuilder& b) { return msg::CreateStatusAsk(b); }));
-  }
+  Answer status() { return await(say(wire::StatusAsk{})); }
 
   wire::Connection& connection() { return *connection_; }
 
  private:
-  template <class Vector>
-  static void copy(const Vector* from, std::vector<uint64_t>& to) {
-    if (from != nullptr) to.assign(from->begin(), from->end());
-  }
-  static Answer read(const msg::Message& head) {
+  static Answer read(const wire::Body& body) {
     Answer a;
-    a.type = head.body_type();
-    if (const auto* f = head.body_as_Failure()) {
-      a.code = f->code();
-      a.text = f->message()->str();
+    a.type = static_cast<AnswerType>(body.index() + 1);
+    if (const auto* f = std::get_if<wire::Failure>(&body)) {
+      a.code = f->code;
+      a.text = f->message;
     }
-    if (const auto* v = head.body_as_Values()) {
-      a.version = v->version();
-      a.dropped = v->dropped();
+    if (const auto* v = std::get_if<wire::Values>(&body)) {
+      a.version = v->parts[0].version;
+      a.dropped = v->parts[0].dropped != 0;
     }
-    if (const auto* b = head.body_as_BeatAck()) {
-      a.text = b->waiting()->str();
-      a.epoch = b->epoch();
-      a.finished = b->finished();
-      a.saved = b->saved();
+    if (const auto* b = std::get_if<wire::BeatAck>(&body)) {
+      a.text = b->waiting;
+      a.epoch = b->epoch;
+      a.finished = b->finished;
+      a.saved = b->saved;
     }
-    if (const auto* w = head.body_as_Welcome()) read_welcome(*w, a);
-    if (const auto* s = head.body_as_Status()) read_status(*s, a);
+    if (const auto* w = std::get_if<wire::Welcome>(&body)) read_welcome(*w, a);
+    if (const auto* s = std::get_if<wire::Status>(&body)) read_status(*s, a);
     return a;
   }
-  static void read_welcome(const msg::Welcome& w, Answer& a) {
-    a.state = w.state();
-    a.epoch = w.epoch();
-    a.trainer = w.trainer();
-    a.configured_by = w.configured_by()->str();
-    a.has_place = w.has_place();
-    a.lost = w.lost();
-    a.place_step = w.place_step();
-    if (w.end() != nullptr) a.record = w.end()->record();
-    copy(w.snapshots(), a.snapshots);
-    for (const msg::SliceState* s : *w.slices()) {
-      a.versions.push_back(s->version());
-      a.contributed.push_back(s->contributed());
-      a.last_steps.push_back(s->last_step());
+  static void read_welcome(const wire::Welcome& w, Answer& a) {
+    a.state = w.state;
+    a.epoch = w.epoch;
+    a.trainer = w.trainer;
+    a.configured_by = w.configured_by;
+    a.has_place = w.last_push.has_value();
+    a.lost = w.lost;
+    if (w.last_push) {
+      a.place_step = w.last_push->step;
+      a.record = w.last_push->end.record;
+    }
+    a.snapshots = w.snapshots;
+    for (const wire::SliceState& s : w.slices) {
+      a.versions.push_back(s.version);
+      a.contributed.push_back(s.contributed);
+      a.last_steps.push_back(s.last_step);
     }
   }
-  static void read_status(const msg::Status& s, Answer& a) {
-    a.text = s.waiting()->str();
-    a.state = s.state();
-    a.version = s.step();
-    copy(s.snapshots(), a.snapshots);
-    for (const auto* e : *s.last_errors()) a.errors.push_back(e->str());
-    for (const msg::Member* m : *s.members()) {
-      a.members.push_back(m->state()->str());
-      a.dropped_by.push_back(m->dropped());
-      a.not_finite_by.push_back(m->not_finite());
-      a.staleness_by.push_back(m->staleness_max());
+  static void read_status(const wire::Status& s, Answer& a) {
+    a.text = s.waiting;
+    a.state = s.state;
+    a.version = s.step;
+    a.snapshots = s.snapshots;
+    a.errors = s.last_errors;
+    for (const wire::MemberStatus& m : s.members) {
+      a.members.push_back(m.state);
+      a.dropped_by.push_back(m.dropped);
+      a.not_finite_by.push_back(m.not_finite);
+      a.staleness_by.push_back(m.staleness_max);
     }
-    for (const msg::SliceStatus* slice : *s.slices()) a.versions.push_back(slice->version());
+    for (const wire::SliceStatus& slice : s.slices) a.versions.push_back(slice.version);
   }
 
   asio::io_context io_{1};

@@ -6,12 +6,13 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "pserver/client.h"
+#include "support/frames.h"
 #include "support/quiet_log.h"
 
 using namespace paddle;
 using Catch::Contains;
-using Code = msg::FailureCode;
-using Body = msg::Body;
+using Code = wire::FailureCode;
+using Body = AnswerType;
 
 namespace {
 
@@ -48,22 +49,12 @@ bool ends_after(uint16_t port, std::string_view bytes, double seconds = 5) {
   return ended;
 }
 
-std::string header(uint32_t head, uint64_t bulk) {
-  std::string out(wire::header_bytes, '\0');
-  wire::write_header(reinterpret_cast<std::byte*>(out.data()), {head, bulk});
-  return out;
-}
-
 // A whole greeting as it stands on the wire.
-std::string hello_frame(msg::Role role = msg::Role::trainer) {
-  flatbuffers::FlatBufferBuilder b;
-  const auto text = b.CreateString("x");
-  const auto hello = msg::CreateHello(b, wire::protocol_version, text, role, text, msg::Mode::sync,
-                                      0, 1, 7, 0, 1, text, text, false);
-  msg::FinishMessageBuffer(b, msg::CreateMessage(b, 1, msg::Body::Hello, hello.Union()));
-  std::string head(reinterpret_cast<const char*>(b.GetBufferPointer()), b.GetSize());
-  head.resize((head.size() + 7) / 8 * 8);
-  return header(static_cast<uint32_t>(head.size()), 0) + head;
+std::string hello_frame(wire::Role role = wire::Role::trainer) {
+  wire::Hello hello = wire::make_hello(role);
+  hello.job = hello.program = "x";
+  hello.incarnation = 7;
+  return frame_of(1, hello);
 }
 
 }  // namespace
@@ -79,7 +70,7 @@ TEST_CASE("trainers that do not fit are refused with both values", "[pserver]") 
   SECTION("protocol") {
     h.protocol = 9;
     CHECK_THAT(refused(port, h),
-               Contains("speaks version 1 (PaddlePaddle") && Contains("host:1001 speaks 9 (test)"));
+               Contains("speaks version 2 (PaddlePaddle") && Contains("host:1001 speaks 9 (test)"));
   }
   SECTION("job") {
     h.job = "other";
@@ -92,7 +83,7 @@ TEST_CASE("trainers that do not fit are refused with both values", "[pserver]") 
                Contains("this pserver has 2 (from host:1000), the trainer has 3"));
   }
   SECTION("mode") {
-    h.mode = msg::Mode::geo;
+    h.mode = wire::Mode::geo;
     CHECK_THAT(refused(port, h), Contains("has sync (from host:1000), the trainer has geo"));
   }
   SECTION("program") {
@@ -168,7 +159,7 @@ TEST_CASE("strangers are shown the door", "[pserver]") {
   SECTION("noise") { CHECK(ends_after(port, std::string(4096, '\xa5'))); }
   SECTION("lengths that nobody has") {
     for (const uint32_t head : {0u, 4u, 1u << 31, 0xfffffff8u, wire::max_greeting + 8})
-      CHECK(ends_after(port, header(head, 0) + std::string(64, '\0')));
+      CHECK(ends_after(port, frame_header(head, 0) + std::string(64, '\0')));
     for (const uint64_t bulk : {uint64_t{1}, uint64_t{1} << 31, uint64_t{1} << 63, UINT64_MAX}) {
       std::string frame = hello_frame();
       std::memcpy(frame.data() + 8, &bulk, sizeof bulk);
@@ -176,14 +167,11 @@ TEST_CASE("strangers are shown the door", "[pserver]") {
     }
   }
   SECTION("bulk of the largest size after a greeting") {
-    flatbuffers::FlatBufferBuilder b;
-    const auto push = msg::CreatePush(b, 1);
-    msg::FinishMessageBuffer(b, msg::CreateMessage(b, 1, msg::Body::Push, push.Union()));
-    std::string head(reinterpret_cast<const char*>(b.GetBufferPointer()), b.GetSize());
-    head.resize((head.size() + 7) / 8 * 8);
-    CHECK(ends_after(
-        port,
-        hello_frame() + header(static_cast<uint32_t>(head.size()), uint64_t{1} << 63) + head));
+    const wire::PushPart part{};
+    std::string push = frame_of(2, wire::Push{.step = 1, .parts = {&part, 1}});
+    const uint64_t bulk = uint64_t{1} << 63;
+    std::memcpy(push.data() + 8, &bulk, sizeof bulk);
+    CHECK(ends_after(port, hello_frame() + push));
   }
   SECTION("messages before the greeting") {
     Client c(port);
@@ -193,7 +181,7 @@ TEST_CASE("strangers are shown the door", "[pserver]") {
   }
   SECTION("observers that want more than to look") {
     Client c(port);
-    CHECK(c.greet({.role = msg::Role::observer}).type == Body::Welcome);
+    CHECK(c.greet({.role = wire::Role::observer}).type == Body::Welcome);
     CHECK(c.status().type == Body::Status);
     c.pull(1, 0);
     CHECK(c.ended());
@@ -209,8 +197,8 @@ TEST_CASE("damaged greetings do no harm", "[pserver]") {
   const std::string frame = hello_frame();
   // A head that is cut short is one of another length: the header tells of what is there.
   for (size_t n = 8; n + wire::header_bytes < frame.size(); n += 8)
-    CHECK(ends_after(shard.port(),
-                     header(static_cast<uint32_t>(n), 0) + frame.substr(wire::header_bytes, n)));
+    CHECK(ends_after(shard.port(), frame_header(static_cast<uint32_t>(n), 0) +
+                                       frame.substr(wire::header_bytes, n)));
   for (size_t at = wire::header_bytes; at + 4 <= frame.size(); at += 4)
     for (const uint32_t word : {0u, 0xffffffffu, 0x7fffffffu}) {
       std::string bad = frame;
@@ -222,7 +210,7 @@ TEST_CASE("damaged greetings do no harm", "[pserver]") {
       s.write_some(asio::buffer(bad), error);
     }
   Client still(shard.port());
-  CHECK(still.greet({.role = msg::Role::observer}).type == Body::Welcome);
+  CHECK(still.greet({.role = wire::Role::observer}).type == Body::Welcome);
 }
 
 TEST_CASE("a thousand connections leave nothing behind", "[pserver]") {
@@ -230,11 +218,11 @@ TEST_CASE("a thousand connections leave nothing behind", "[pserver]") {
   RunningShard shard;
   const auto settle = [&] {  // the shard has seen the end of every connection before this one
     Client c(shard.port());
-    return c.greet({.role = msg::Role::observer}).type == Body::Welcome;
+    return c.greet({.role = wire::Role::observer}).type == Body::Welcome;
   };
   REQUIRE(settle());
   const size_t files = entries("/proc/self/fd"), threads = entries("/proc/self/task");
-  const std::string frame = hello_frame(msg::Role::observer);
+  const std::string frame = hello_frame(wire::Role::observer);
   for (int i = 0; i < 1000; ++i) {
     asio::io_context io;
     tcp::socket s(io);

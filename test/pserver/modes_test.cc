@@ -8,8 +8,8 @@
 
 using namespace paddle;
 using Catch::Contains;
-using Code = msg::FailureCode;
-using Body = msg::Body;
+using Code = wire::FailureCode;
+using Body = AnswerType;
 
 namespace {
 
@@ -21,7 +21,8 @@ struct Two {
   Client a{shard.port()}, b{shard.port()};
   Answer welcome_a, welcome_b;
 
-  explicit Two(ShardOptions options, msg::Mode mode = msg::Mode::sync) : shard(std::move(options)) {
+  explicit Two(ShardOptions options, wire::Mode mode = wire::Mode::sync)
+      : shard(std::move(options)) {
     a.greet({.trainer = 0, .mode = mode});
     b.greet({.trainer = 1, .mode = mode});
     a.provide(small_job({.sizes = {5}, .trainers = 2, .rate = 1}));
@@ -34,8 +35,8 @@ struct Two {
 
 TEST_CASE("async applies on arrival, once", "[pserver]") {
   const QuietLog quiet;
-  const msg::Mode mode = GENERATE(msg::Mode::async, msg::Mode::half_async, msg::Mode::geo);
-  const float sign = mode == msg::Mode::geo ? 1.0f : -1.0f;
+  const wire::Mode mode = GENERATE(wire::Mode::async, wire::Mode::half_async, wire::Mode::geo);
+  const float sign = mode == wire::Mode::geo ? 1.0f : -1.0f;
   Two two({}, mode);
   const Answer first = two.a.await(two.a.push(10, 0, ones));
   CHECK(first.version == 1);
@@ -71,7 +72,7 @@ TEST_CASE("async gradients that are too old are dropped and counted", "[pserver]
   SECTION("by max_staleness") { options.max_staleness = 2; }
   SECTION("by the ratio of v2") { options.discard_ratio = 0.5; }  // as 1.5: 3 of 2 trainers
   const bool by_ratio = options.discard_ratio > 0;
-  Two two(options, msg::Mode::async);
+  Two two(options, wire::Mode::async);
   uint64_t step = 0;
   const auto push = [&](uint64_t based_on) {
     return two.a.await(two.a.push(10, step++, ones, {.based_on = based_on}));
@@ -113,7 +114,7 @@ TEST_CASE("a lost trainer is dropped, waited for, or ends the job", "[pserver]")
     CHECK(back.await(back.pull(10, 5)).failed(Code::unknown_version));
     const uint64_t ahead = back.pull(10, 4);  // two ahead of the others
     SECTION("who joined beyond the end of the job greets again") {
-      CHECK(two.a.complete(msg::Phase::finished).type == Body::Ack);
+      CHECK(two.a.complete(wire::Phase::finished).type == Body::Ack);
       CHECK(back.await(ahead).failed(Code::stale_epoch));
       CHECK(back.await(back.pull(10, 4)).failed(Code::stale_epoch));
       CHECK(back.join(2).type == Body::Ack);
@@ -158,7 +159,7 @@ TEST_CASE("heartbeats keep a lease and carry news both ways", "[pserver]") {
   const QuietLog quiet;
   Two two({.lease_seconds = 2});
   Client beat(two.shard.port());
-  REQUIRE(beat.greet({.trainer = 1, .role = msg::Role::beat}).type == Body::Welcome);
+  REQUIRE(beat.greet({.trainer = 1, .role = wire::Role::beat}).type == Body::Welcome);
   two.a.push(10, 0, ones);
   CHECK_THAT(beat.beat().text,
              Contains("waiting for trainer 1 of 2: its gradient of step 0, host:1001"));
@@ -166,12 +167,12 @@ TEST_CASE("heartbeats keep a lease and carry news both ways", "[pserver]") {
   CHECK(beat.until([&] {
     beat.beat("out of memory");
     Client look(two.shard.port());
-    look.greet({.role = msg::Role::observer});
+    look.greet({.role = wire::Role::observer});
     return look.status().members == std::vector<std::string>{"lost", "joined"};
   }));
   CHECK(two.a.ended());
   Client look(two.shard.port());
-  look.greet({.role = msg::Role::observer});
+  look.greet({.role = wire::Role::observer});
   const Answer s = look.status();
   CHECK_THAT(s.errors[0], Contains("trainer 1 (host:1001): out of memory"));
   CHECK_THAT(s.errors[1], Contains("trainer 0 (host:1000) was lost"));
@@ -184,7 +185,7 @@ TEST_CASE("who stays hears at once that others have finished and trainer 0 has s
   const QuietLog quiet;
   Two two(ShardOptions{});
   Client beat(two.shard.port());
-  REQUIRE(beat.greet({.trainer = 1, .role = msg::Role::beat}).type == Body::Welcome);
+  REQUIRE(beat.greet({.trainer = 1, .role = wire::Role::beat}).type == Body::Welcome);
   CHECK(beat.beat().finished == 0);
   const auto hears = [&](uint32_t finished, bool saved) {  // without another beat
     return beat.until([&] {
@@ -192,11 +193,11 @@ TEST_CASE("who stays hears at once that others have finished and trainer 0 has s
       return unasked.finished == finished && unasked.saved == saved;
     });
   };
-  CHECK(two.b.complete(msg::Phase::finished).type == Body::Ack);
+  CHECK(two.b.complete(wire::Phase::finished).type == Body::Ack);
   CHECK(hears(1, false));
-  CHECK(two.a.complete(msg::Phase::finished).type == Body::Ack);
+  CHECK(two.a.complete(wire::Phase::finished).type == Body::Ack);
   CHECK(hears(2, false));
-  CHECK(two.a.complete(msg::Phase::bye).type == Body::Ack);
+  CHECK(two.a.complete(wire::Phase::bye).type == Body::Ack);
   CHECK(hears(2, true));
 }
 
@@ -205,27 +206,27 @@ TEST_CASE("trainers with fewer batches leave the rounds", "[pserver]") {
   std::atomic<int> done = 0;
   Two two({.exit_when_done = true, .on_done = [&] { ++done; }});
   const uint64_t id = two.a.push(10, 0, ones);
-  CHECK(two.b.complete(msg::Phase::finished).type == Body::Ack);
+  CHECK(two.b.complete(wire::Phase::finished).type == Body::Ack);
   CHECK(two.a.await(id).version == 1);
   CHECK(two.a.await(two.a.push(10, 1, ones)).version == 2);
-  CHECK(two.a.complete(msg::Phase::finished).type == Body::Ack);
+  CHECK(two.a.complete(wire::Phase::finished).type == Body::Ack);
   CHECK(two.a.await(two.a.fetch("w_0", 0, 20)).bulk.size() == 20);
-  CHECK(two.b.complete(msg::Phase::bye).type == Body::Ack);
+  CHECK(two.b.complete(wire::Phase::bye).type == Body::Ack);
   CHECK(done == 0);
-  CHECK(two.a.complete(msg::Phase::bye).type == Body::Ack);
+  CHECK(two.a.complete(wire::Phase::bye).type == Body::Ack);
   CHECK(two.a.until([&] { return done == 1; }));
 }
 
 TEST_CASE("the next job may follow", "[pserver]") {
   const QuietLog quiet;
   Two two({});
-  two.a.complete(msg::Phase::bye);
-  CHECK(two.b.complete(msg::Phase::bye).type == Body::Ack);
+  two.a.complete(wire::Phase::bye);
+  CHECK(two.b.complete(wire::Phase::bye).type == Body::Ack);
   CHECK(two.a.ended());  // nobody of the old job stays
   CHECK(two.b.ended());
   Client next(two.shard.port());
   const Answer w = next.greet({.trainers = 1, .job = "next"});
-  CHECK(w.state == msg::ShardState::empty);
+  CHECK(w.state == wire::ShardState::empty);
   CHECK(w.epoch == 0);
   CHECK(next.provide(small_job({.sizes = {9}})).type == Body::Ack);
   CHECK(next.join().type == Body::Ack);

@@ -6,8 +6,8 @@
 
 using namespace paddle;
 using Catch::Contains;
-using Code = msg::FailureCode;
-using Body = msg::Body;
+using Code = wire::FailureCode;
+using Body = AnswerType;
 
 TEST_CASE("first values of the shard itself count", "[pserver]") {
   const QuietLog quiet;

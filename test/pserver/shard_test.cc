@@ -8,8 +8,8 @@
 
 using namespace paddle;
 using Catch::Contains;
-using Code = msg::FailureCode;
-using Body = msg::Body;
+using Code = wire::FailureCode;
+using Body = AnswerType;
 
 namespace {
 
@@ -40,8 +40,8 @@ TEST_CASE("a shard runs rounds of two trainers", "[pserver]") {
       small_job({.rule = rule, .sizes = {5, 100003}, .trainers = 2, .decays = rule == "sgd"});
   RunningShard shard;
   Client a(shard.port()), b(shard.port());
-  CHECK(a.greet({.trainer = 0}).state == msg::ShardState::empty);
-  CHECK(b.greet({.trainer = 1}).state == msg::ShardState::empty);
+  CHECK(a.greet({.trainer = 0}).state == wire::ShardState::empty);
+  CHECK(b.greet({.trainer = 1}).state == wire::ShardState::empty);
   CHECK(a.provide(job).type == Body::Ack);
   CHECK(b.await(b.configure(job)).failed(Code::stale_epoch));
   CHECK(a.join().type == Body::Ack);
@@ -196,11 +196,7 @@ TEST_CASE("configurations that make no sense are refused", "[pserver]") {
     a.configure(job);
     const std::vector<float> six(6);
     const auto say = [&](uint32_t index, uint64_t offset) {
-      return a.await(a.say(
-          [&](flatbuffers::FlatBufferBuilder& b) {
-            return msg::CreateSetValue(b, 0, index, offset, false);
-          },
-          std::as_bytes(std::span(six))));
+      return a.await(a.say(wire::SetValue{0, index, offset, false}, std::as_bytes(std::span(six))));
     };
     const auto [index, offset, words] = GENERATE(table<uint32_t, uint64_t, std::string>(
         {{1, 0, "24 bytes from offset 0 on do not fit 'w_0', which has 20"},
@@ -225,7 +221,7 @@ TEST_CASE("configurations that make no sense are refused", "[pserver]") {
       Client next(shard.port());
       w = next.greet({.trainer = 0, .trainers = 1, .incarnation = 9});
     }
-    CHECK(w.state == msg::ShardState::empty);
+    CHECK(w.state == wire::ShardState::empty);
     CHECK(w.configured_by.empty());
     return;
   }

@@ -13,8 +13,8 @@
 
 using namespace paddle;
 using Catch::Contains;
-using Code = msg::FailureCode;
-using Body = msg::Body;
+using Code = wire::FailureCode;
+using Body = AnswerType;
 
 namespace {
 
@@ -23,7 +23,7 @@ Snapshot sample(uint64_t step = 100) {
   s.identity = {.job = "job",
                 .program = "abc",
                 .set_by = "the snapshot of step " + std::to_string(step),
-                .mode = msg::Mode::async,
+                .mode = wire::Mode::async,
                 .trainers = 2,
                 .shard = 1,
                 .shards = 3};
@@ -33,7 +33,7 @@ Snapshot sample(uint64_t step = 100) {
   s.step = step;
   s.program = "bytes";
   s.slices = {{{.id = 7, .name = "w", .grad = "w@GRAD", .block = 2}, step + 1, {3, 4}}};
-  s.members = {{true, {}}, {false, {true, step - 1, {1, 2, 3, 4}, {5, 6, 7, 8}}}};
+  s.members = {{true, {}}, {false, wire::LastPush{step - 1, {1, 2, 3, 4}, {5, 6, 7, 8}}}};
   s.variables = {{"w", DType::f32, {2, 3}}, {"n", DType::i64, {1}}, {"none", DType::f32, {0}}};
   s.values = {Tensor::of<float>({2, 3}, {1, 2, 3, 4, 5, 6}), Tensor::of<int64_t>({1}, {9}),
               Tensor(DType::f32, {0})};
@@ -245,7 +245,7 @@ TEST_CASE("a shard returns from its snapshot", "[pserver]") {
     a = std::make_unique<Client>(shard->port());
     b = std::make_unique<Client>(shard->port());
     const Answer w = a->greet({.trainer = 0});
-    CHECK(w.state == msg::ShardState::ready);
+    CHECK(w.state == wire::ShardState::ready);
     CHECK(w.versions == std::vector<uint64_t>{5, 5});
     CHECK(w.snapshots == std::vector<uint64_t>{2, 4, 5});
     CHECK(w.has_place);
@@ -307,7 +307,7 @@ TEST_CASE("async snapshots remember which steps are in them", "[pserver]") {
   {
     RunningShard shard(options);
     Client a(shard.port());
-    a.greet({.trainer = 0, .mode = msg::Mode::async});
+    a.greet({.trainer = 0, .mode = wire::Mode::async});
     a.provide(small_job({.sizes = {5}, .trainers = 2, .rate = 1}));
     a.join();
     for (uint64_t n = 0; n < 4; ++n) a.await(a.push(10, n, ones, {.based_on = n}));
@@ -315,7 +315,7 @@ TEST_CASE("async snapshots remember which steps are in them", "[pserver]") {
   }
   RunningShard shard(options);
   Client a(shard.port());
-  const Answer w = a.greet({.trainer = 0, .mode = msg::Mode::async});
+  const Answer w = a.greet({.trainer = 0, .mode = wire::Mode::async});
   CHECK(w.versions == std::vector<uint64_t>{4});
   CHECK(w.last_steps == std::vector<uint64_t>{4});
   a.join();

@@ -42,17 +42,17 @@ class Shards {
 };
 
 PsOptions options_of(const std::vector<uint16_t>& ports, uint32_t trainer, uint32_t trainers,
-                     msg::Mode mode = msg::Mode::sync) {
+                     wire::Mode mode = wire::Mode::sync) {
   PsOptions out;
   for (const uint16_t p : ports) out.shards.push_back({"127.0.0.1", p});
-  out.hello = {.job = "test",
-               .program = "digest",
-               .process = "trainer" + std::to_string(trainer),
-               .build = "test",
-               .mode = mode,
-               .trainer = trainer,
-               .trainers = trainers,
-               .shards = static_cast<uint32_t>(ports.size())};
+  out.hello = wire::make_hello(wire::Role::trainer);
+  out.hello.job = "test";
+  out.hello.program = "digest";
+  out.hello.process = "trainer" + std::to_string(trainer);
+  out.hello.mode = mode;
+  out.hello.trainer = trainer;
+  out.hello.trainers = trainers;
+  out.hello.shards = static_cast<uint32_t>(ports.size());
   out.peer_timeout = 60;
   out.spin_microseconds = 0;
   return out;
@@ -66,7 +66,7 @@ Cut cut_of(const Trained& t, size_t shards, uint32_t trainers, bool sync = true)
       {.trainers = trainers, .endpoints = endpoints, .sync = sync, .min_block_size = 5});
 }
 
-Place place_of(uint64_t step) { return {.record = step}; }
+wire::Position place_of(uint64_t step) { return {.record = step}; }
 
 // Runs `body` until it has ended without a Rewind, which leads back to `step`.
 template <class Body, class Then>
@@ -335,13 +335,13 @@ void sum(const Cut& cut, const Trained& t, const PsOptions& options, uint64_t st
   }
 }
 
-void check_sums(msg::Mode mode, uint32_t trainers, uint64_t steps, const CuttingPlan& plan,
+void check_sums(wire::Mode mode, uint32_t trainers, uint64_t steps, const CuttingPlan& plan,
                 bool mean) {
   const Quiet quiet;
   Trained t;
   mlp(t, "tanh", batch);
   minimize(Builder(t.net), t.loss, Optimizer("sgd", 1));
-  const Cut cut = cut_of(t, 2, trainers, mode == msg::Mode::sync);
+  const Cut cut = cut_of(t, 2, trainers, mode == wire::Mode::sync);
   const Shards running(2);
   const CuttingProxy proxy(plan, running.ports);
   std::vector<Summed> results(trainers);
@@ -375,8 +375,8 @@ TEST_CASE("every gradient counts exactly once", "[trainer]") {
   worse.delays = 40;
   worse.longest_delay = std::chrono::milliseconds(4);
   worse.repeats = true;
-  SECTION("sync") { check_sums(msg::Mode::sync, 2, 200, worse, true); }
-  SECTION("half-async") { check_sums(msg::Mode::half_async, 3, 200, worse, false); }
-  SECTION("async") { check_sums(msg::Mode::async, 3, 400, cuts, false); }
-  SECTION("async, repeated") { check_sums(msg::Mode::async, 2, 400, worse, false); }
+  SECTION("sync") { check_sums(wire::Mode::sync, 2, 200, worse, true); }
+  SECTION("half-async") { check_sums(wire::Mode::half_async, 3, 200, worse, false); }
+  SECTION("async") { check_sums(wire::Mode::async, 3, 400, cuts, false); }
+  SECTION("async, repeated") { check_sums(wire::Mode::async, 2, 400, worse, false); }
 }

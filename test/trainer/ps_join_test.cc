@@ -4,7 +4,7 @@
 
 using namespace paddle;
 using Action = JoinDecision::Action;
-using State = msg::ShardState;
+using State = wire::ShardState;
 using Catch::Matchers::Contains;
 
 namespace {
@@ -90,10 +90,10 @@ TEST_CASE("joining again in sync mode", "[trainer]") {
     a.place_step = 4;
     a.begin = {.record = 40};
     a.end = {.record = 50};
-    CHECK(decide({a}, in_sync).place == Place{.record = 50});
+    CHECK(decide({a}, in_sync).place == wire::Position{.record = 50});
     a.slices[0].contributed = false;
     a.place_step = 5;
-    CHECK(decide({a}, in_sync).place == Place{.record = 40});
+    CHECK(decide({a}, in_sync).place == wire::Position{.record = 40});
   }
   SECTION("one that had finished stays at the end of its data") {
     Greeting a = ready({{0, 50, false}}), b = ready({{1, 51, false}});
@@ -102,7 +102,7 @@ TEST_CASE("joining again in sync mode", "[trainer]") {
     a.end = b.end = {.pass = 3};
     const auto d = decide({a, b}, in_sync);
     CHECK(d.action == Action::join);
-    CHECK(d.place == Place{.pass = 3});
+    CHECK(d.place == wire::Position{.pass = 3});
     // After a reset a place of the time before it means nothing.
     a.slices[0].version = b.slices[0].version = 0;
     CHECK_FALSE(decide({a, b}, in_sync).place);
@@ -155,14 +155,14 @@ TEST_CASE("joining again in sync mode", "[trainer]") {
 }
 
 TEST_CASE("joining again in async mode", "[trainer]") {
-  const JoinQuestion async{.mode = msg::Mode::async, .init = "values"};
+  const JoinQuestion async{.mode = wire::Mode::async, .init = "values"};
   SECTION("goes on behind the last step that was applied, whatever the versions are") {
     const auto d = decide({ready({{0, 90, false, 31}}), ready({{1, 12, false, 30}})}, async);
     CHECK(d.action == Action::join);
     CHECK(d.step == 31);
   }
   SECTION("half-async computes a step again that some slices lack") {
-    const JoinQuestion half{.mode = msg::Mode::half_async, .init = "values"};
+    const JoinQuestion half{.mode = wire::Mode::half_async, .init = "values"};
     Greeting a = ready({{0, 90, false, 31}, {1, 90, false, 30}});
     a.has_place = true;
     a.place_step = 30;
@@ -170,19 +170,19 @@ TEST_CASE("joining again in async mode", "[trainer]") {
     a.end = {.record = 310};
     const auto d = decide({a}, half);
     CHECK(d.step == 30);
-    CHECK(d.place == Place{.record = 300});
+    CHECK(d.place == wire::Position{.record = 300});
     a.slices[1].steps = 3;  // from a snapshot
     CHECK(decide({a}, half).step == 31);
   }
   SECTION("a job that goes on from a model counts on from its step") {
-    const JoinQuestion later{.mode = msg::Mode::half_async, .init = "values", .first_step = 88};
+    const JoinQuestion later{.mode = wire::Mode::half_async, .init = "values", .first_step = 88};
     CHECK(decide({ready({{0, 88, false, 0}})}, later).step == 88);
     Greeting a = ready({{0, 89, false, 89}, {1, 88, false, 0}});  // one slice lacks its first step
     a.has_place = true;
     a.place_step = 88;
     a.begin = {.record = 300};
     CHECK(decide({a}, later).step == 88);
-    CHECK(decide({a}, later).place == Place{.record = 300});
+    CHECK(decide({a}, later).place == wire::Position{.record = 300});
   }
   SECTION("gives an empty pserver the values of now") {
     const auto d = decide({ready({{0, 90, false, 31}}), empty()}, async);

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "support/frames.h"
 #include "wire/listener.h"
 
 using namespace paddle;
@@ -16,18 +17,20 @@ namespace {
 // Answers every Push by Values with the same bulk.
 class Echo : public Handler {
  public:
-  std::span<std::byte> land(Connection&, const msg::Message& head, uint64_t bulk) override {
-    if (head.body_as_Push() == nullptr || head.body_as_Push()->slice() == 99) return {};
+  Landing land(Connection&, const Message& message, uint64_t bulk) override {
+    const auto* push = std::get_if<Push>(&message.body);
+    if (push == nullptr || push->parts[0].slice == 99) return Landing::discard();
     room.resize(bulk);
-    return room;
+    return Landing::into(room);
   }
-  void handle(Connection& c, const msg::Message& head, uint64_t bulk) override {
+  void handle(Connection& c, Message& message, uint64_t bulk) override {
     ++messages;
-    auto& b = c.builder();
-    const auto* push = head.body_as_Push();
+    const auto* push = std::get_if<Push>(&message.body);
     require(push != nullptr, Error::Kind::protocol, "only Push is known here");
-    c.send(head.id(), msg::CreateValues(b, push->slice(), push->step()),
-           Bytes(room).first(push->slice() == 99 ? 0 : bulk), Bulk::changes);
+    const uint32_t slice = push->parts[0].slice;
+    const ValuesPart part{push->step, slice, 0};
+    c.send(message.id, Values{{&part, 1}}, Bytes(room).first(slice == 99 ? 0 : bulk),
+           Bulk::changes);
   }
   void arrived(Connection& c) override { c.flush(); }
   void closed(Connection&, const std::string& why) override { reason = why; }
@@ -39,20 +42,19 @@ class Echo : public Handler {
 
 class Client : public Handler {
  public:
-  std::span<std::byte> land(Connection&, const msg::Message&, uint64_t bulk) override {
+  Landing land(Connection&, const Message&, uint64_t bulk) override {
     room.resize(bulk);
-    return room;
+    return Landing::into(room);
   }
   void landed(Connection&, std::span<std::byte> part) override {
     in_order = in_order && part.data() == room.data() + shown && !part.empty();
     shown += part.size();
   }
-  void handle(Connection&, const msg::Message& head, uint64_t bulk) override {
+  void handle(Connection&, Message& message, uint64_t bulk) override {
     in_order = in_order && shown == bulk;
     shown = 0;
-    REQUIRE(head.body_as_Values() != nullptr);
     last_bulk = bulk;
-    versions.push_back(head.body_as_Values()->version());
+    for (const ValuesPart& p : std::get<Values>(message.body).parts) versions.push_back(p.version);
   }
   void closed(Connection&, const std::string& why) override { reason = why; }
 
@@ -90,10 +92,8 @@ struct Pair {
     REQUIRE(done());
   }
   void push(uint32_t slice, uint64_t step, Bytes bulk) {
-    msg::PushBuilder p(client_side->builder());
-    p.add_slice(slice);
-    p.add_step(step);
-    client_side->send(step, p.Finish(), bulk);
+    const PushPart part{0, slice, 0};
+    client_side->send(step, Push{.step = step, .parts = {&part, 1}}, bulk);
   }
 };
 
@@ -146,8 +146,7 @@ TEST_CASE("connection", "[wire]") {
     CHECK(p.echo.reason == "the other side closed it");
   }
   SECTION("ends when the handler refuses, without touching the rest") {
-    auto& b = p.client_side->builder();
-    p.client_side->send(1, msg::CreateAck(b));
+    p.client_side->send(1, Ack{});
     p.client_side->flush();
     p.until([&] { return !p.client_side->open(); });
     CHECK(p.echo.reason == "only Push is known here");
@@ -223,13 +222,8 @@ TEST_CASE("a peer that does not read its answers is not read from", "[wire]") {
   deaf.connect({asio::ip::address_v4::loopback(), p.listener.port()});
   p.until([&] { return p.server_side != nullptr; });
 
-  flatbuffers::FlatBufferBuilder b;
-  msg::FinishMessageBuffer(
-      b, msg::CreateMessage(b, 1, msg::Body::Push, msg::CreatePush(b, 1).Union()));
-  const size_t head = (b.GetSize() + 7) / 8 * 8, bulk = 4096;
-  std::vector<std::byte> frame(header_bytes + head + bulk);
-  write_header(frame.data(), {static_cast<uint32_t>(head), bulk});
-  std::memcpy(frame.data() + header_bytes, b.GetBufferPointer(), b.GetSize());
+  const PushPart part{0, 1, 0};
+  const std::string frame = frame_of(1, Push{.parts = {&part, 1}}, std::string(4096, '\0'));
 
   deaf.non_blocking(true);
   boost::system::error_code full;

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "base/random.h"
 
 using namespace paddle;
 using namespace paddle::wire;
@@ -23,21 +22,6 @@ Header header_of(uint32_t head, uint64_t bulk) {
 Header header_of(const char* text) {
   Header out{};
   std::memcpy(out.data(), text, std::min<size_t>(header_bytes, std::strlen(text)));
-  return out;
-}
-
-// A push of 8-byte aligned words.
-std::vector<uint64_t> sample_head() {
-  flatbuffers::FlatBufferBuilder b;
-  const msg::Place place(1, 2, 3, 4);
-  msg::PushBuilder push(b);
-  push.add_slice(3);
-  push.add_step(7);
-  push.add_begin(&place);
-  const auto body = push.Finish();
-  msg::FinishMessageBuffer(b, msg::CreateMessage(b, 9, msg::Body::Push, body.Union()));
-  std::vector<uint64_t> out((b.GetSize() + 7) / 8);
-  std::memcpy(out.data(), b.GetBufferPointer(), b.GetSize());
   return out;
 }
 
@@ -62,41 +46,5 @@ TEST_CASE("frame header", "[wire]") {
     CHECK_THROWS_WITH(read_header(header_of("1WSP"), max_head), Contains("big-endian"));
     CHECK_THROWS_WITH(read_header(header_of("PSW9"), max_head), Contains("another version"));
     CHECK_THROWS_WITH(read_header(header_of("xyz"), max_head), Contains("no frame"));
-  }
-}
-
-TEST_CASE("message heads", "[wire]") {
-  const std::vector<uint64_t> good = sample_head();
-  const auto bytes = std::as_bytes(std::span(good));
-  SECTION("are read") {
-    const msg::Message& m = read_head(bytes);
-    CHECK(m.id() == 9);
-    CHECK(m.body_as_Push()->begin()->batch() == 3);
-  }
-  SECTION("cut short anywhere are refused, or read without harm") {
-    for (size_t n = 0; n < bytes.size(); ++n) {
-      const std::vector<uint64_t> part(good.begin(), good.begin() + static_cast<long>((n + 7) / 8));
-      try {
-        read_head(std::as_bytes(std::span(part)).first(n));
-      } catch (const Error& e) {
-        CHECK(e.kind() == Error::Kind::protocol);
-      }
-    }
-    CHECK_THROWS_AS(read_head(bytes.first(bytes.size() / 2 / 8 * 8)), Error);
-  }
-  SECTION("with any word changed are refused, or read without harm") {
-    size_t refused = 0;
-    for (size_t at = 0; at + 4 <= bytes.size(); at += 4)
-      for (const uint32_t value : {0u, 1u, 0xffffffffu, 0x7fffffffu, 0x80000000u}) {
-        std::vector<uint64_t> bad = good;
-        std::memcpy(reinterpret_cast<char*>(bad.data()) + at, &value, 4);
-        try {
-          const msg::Message& m = read_head(std::as_bytes(std::span(bad)));
-          if (const auto* push = m.body_as_Push()) static_cast<void>(push->step());
-        } catch (const Error&) {
-          ++refused;
-        }
-      }
-    CHECK(refused > 10);
   }
 }

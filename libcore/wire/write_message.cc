@@ -1,0 +1,195 @@
+// From plain structs to bytes.
+#include <wire_generated.h>
+
+#include "wire/messages.h"
+
+namespace paddle::wire {
+namespace {
+
+using B = flatbuffers::FlatBufferBuilder;
+template <class T>
+using Offset = flatbuffers::Offset<T>;
+
+msg::Position generated(const Position& p) { return {p.pass, p.record, p.batch, p.samples}; }
+
+template <class Generated, class Plain>
+Offset<flatbuffers::Vector<const Generated*>> structs(B& b, std::span<const Plain> parts) {
+  static_assert(sizeof(Plain) == sizeof(Generated) && alignof(Plain) == alignof(Generated));
+  return b.CreateVectorOfStructs(reinterpret_cast<const Generated*>(parts.data()), parts.size());
+}
+
+Offset<msg::Hello> write(B& b, const Hello& m) {
+  const auto build = b.CreateString(m.build), job = b.CreateString(m.job),
+             program = b.CreateString(m.program), process = b.CreateString(m.process),
+             outline = b.CreateString(m.outline);
+  return msg::CreateHello(b, m.protocol, build, static_cast<msg::Role>(m.role), job,
+                          static_cast<msg::Mode>(m.mode), m.trainer, m.trainers, m.incarnation,
+                          m.shard, m.shards, program, process, m.takes_id, outline);
+}
+
+Offset<msg::Welcome> write(B& b, const Welcome& m) {
+  std::vector<msg::SliceState> states;
+  states.reserve(m.slices.size());
+  for (const SliceState& s : m.slices)
+    states.emplace_back(s.version, s.last_step, s.slice, s.contributed ? 1u : 0u);
+  const auto init = b.CreateString(m.init), by = b.CreateString(m.configured_by);
+  const auto slices = b.CreateVectorOfStructs(states);
+  const auto snapshots = b.CreateVector(m.snapshots);
+  msg::LastPush last;
+  if (m.last_push)
+    last = {m.last_push->step, generated(m.last_push->begin), generated(m.last_push->end)};
+  return msg::CreateWelcome(b, m.instance, m.epoch, static_cast<msg::ShardState>(m.state),
+                            m.trainer, init, by, slices, snapshots, m.last_push ? &last : nullptr,
+                            m.lost);
+}
+
+Offset<msg::Configure> write(B& b, const Configure& m) {
+  std::vector<Offset<msg::ConfiguredSlice>> slices;
+  slices.reserve(m.slices.size());
+  for (const ConfiguredSlice& s : m.slices) {
+    const auto name = b.CreateString(s.name), grad = b.CreateString(s.grad);
+    slices.push_back(msg::CreateConfiguredSlice(b, s.id, name, grad, s.block));
+  }
+  std::vector<Offset<msg::ConfiguredVariable>> variables;
+  variables.reserve(m.variables.size());
+  for (const ConfiguredVariable& v : m.variables) {
+    const auto name = b.CreateString(v.name);
+    variables.push_back(msg::CreateConfiguredVariable(b, name, v.dtype, b.CreateVector(v.dims)));
+  }
+  const auto init = b.CreateString(m.init);
+  const auto program =
+      b.CreateVector(reinterpret_cast<const uint8_t*>(m.program.data()), m.program.size());
+  const auto all_slices = b.CreateVector(slices);
+  const auto all_variables = b.CreateVector(variables);
+  return msg::CreateConfigure(b, m.epoch, m.step, m.reset, init, program, all_slices,
+                              all_variables);
+}
+
+Offset<msg::SetValue> write(B& b, const SetValue& m) {
+  return msg::CreateSetValue(b, m.epoch, m.index, m.offset, m.last);
+}
+
+Offset<msg::Join> write(B& b, const Join& m) { return msg::CreateJoin(b, m.epoch, m.step); }
+
+Offset<msg::Push> write(B& b, const Push& m) {
+  const auto parts = structs<msg::PushPart>(b, m.parts);
+  const msg::Position begin = generated(m.begin), end = generated(m.end);
+  return msg::CreatePush(b, m.step, m.epoch, &begin, &end, m.pull, parts);
+}
+
+Offset<msg::Pull> write(B& b, const Pull& m) {
+  const auto parts = structs<msg::PullPart>(b, m.parts);
+  return msg::CreatePull(b, m.epoch, parts);
+}
+
+Offset<msg::Values> write(B& b, const Values& m) {
+  return msg::CreateValues(b, structs<msg::ValuesPart>(b, m.parts));
+}
+
+Offset<msg::Fetch> write(B& b, const Fetch& m) {
+  const auto variable = b.CreateString(m.variable);
+  return msg::CreateFetch(b, variable, m.offset, m.bytes);
+}
+
+Offset<msg::Rollback> write(B& b, const Rollback& m) {
+  return msg::CreateRollback(b, m.epoch, m.step);
+}
+
+Offset<msg::Complete> write(B& b, const Complete& m) {
+  return msg::CreateComplete(b, static_cast<msg::Phase>(m.phase));
+}
+
+Offset<msg::Progress> write(B& b, const Progress& m) {
+  const auto state = b.CreateString(m.state), error = b.CreateString(m.error);
+  return msg::CreateProgress(b, m.step, m.pass, m.passes, m.batch, m.batches, m.samples, m.rate,
+                             m.cost, state, error);
+}
+
+Offset<msg::BeatAck> write(B& b, const BeatAck& m) {
+  const auto waiting = b.CreateString(m.waiting), failure = b.CreateString(m.failure);
+  return msg::CreateBeatAck(b, m.epoch, waiting, m.finished, failure, m.saved);
+}
+
+Offset<msg::Ack> write(B& b, const Ack& m) { return msg::CreateAck(b, m.version); }
+
+Offset<msg::Failure> write(B& b, const Failure& m) {
+  const auto message = b.CreateString(m.message);
+  return msg::CreateFailure(b, static_cast<msg::FailureCode>(m.code), message);
+}
+
+Offset<msg::StatusAsk> write(B& b, const StatusAsk&) { return msg::CreateStatusAsk(b); }
+
+Offset<msg::MemberStatus> write(B& b, const MemberStatus& m) {
+  const auto state = b.CreateString(m.state), process = b.CreateString(m.process);
+  const auto progress = write(b, m.progress);
+  return msg::CreateMemberStatus(b, m.trainer, state, process, m.seconds, m.step, progress,
+                                 m.staleness_max, m.staleness_mean, m.dropped, m.not_finite,
+                                 m.bytes_in, m.bytes_out, m.messages_in, m.messages_out);
+}
+
+Offset<msg::Status> write(B& b, const Status& m) {
+  std::vector<Offset<msg::MemberStatus>> members;
+  for (const MemberStatus& x : m.members) members.push_back(write(b, x));
+  std::vector<Offset<msg::SliceStatus>> slices;
+  slices.reserve(m.slices.size());
+  for (const SliceStatus& s : m.slices) {
+    const auto name = b.CreateString(s.name), waiting = b.CreateString(s.waiting);
+    slices.push_back(msg::CreateSliceStatus(b, name, s.bytes, s.version, waiting));
+  }
+  const auto build = b.CreateString(m.build), job = b.CreateString(m.job),
+             waiting = b.CreateString(m.waiting);
+  const auto all_members = b.CreateVector(members);
+  const auto all_slices = b.CreateVector(slices);
+  const auto snapshots = b.CreateVector(m.snapshots);
+  const auto errors = b.CreateVectorOfStrings(m.last_errors);
+  return msg::CreateStatus(b, m.instance, build, job, static_cast<msg::Mode>(m.mode),
+                           static_cast<msg::ShardState>(m.state), m.sparse, m.epoch, m.uptime,
+                           m.step, m.steps_per_second, m.bytes_in, m.bytes_out, m.messages_in,
+                           m.messages_out, m.cpu_seconds, all_members, all_slices, snapshots,
+                           errors, waiting);
+}
+
+}  // namespace
+
+struct MessageWriter::Builder {
+  B buffer{512};
+};
+
+MessageWriter::MessageWriter() : builder_(std::make_unique<Builder>()) {}
+MessageWriter::~MessageWriter() = default;
+
+template <class X>
+Bytes MessageWriter::write(uint64_t id, const X& body) {
+  if constexpr (std::is_same_v<X, Body>) {
+    return std::visit([&](const auto& x) { return write(id, x); }, body);
+  } else {
+    B& b = builder_->buffer;
+    b.Clear();
+    const auto offset = wire::write(b, body);
+    using Table = std::remove_pointer_t<decltype(flatbuffers::GetTemporaryPointer(b, offset))>;
+    constexpr auto type = msg::BodyTraits<std::remove_const_t<Table>>::enum_value;
+    msg::FinishMessageBuffer(b, msg::CreateMessage(b, id, type, offset.Union()));
+    return std::as_bytes(std::span(b.GetBufferPointer(), b.GetSize()));
+  }
+}
+
+template Bytes MessageWriter::write(uint64_t, const Hello&);
+template Bytes MessageWriter::write(uint64_t, const Welcome&);
+template Bytes MessageWriter::write(uint64_t, const Configure&);
+template Bytes MessageWriter::write(uint64_t, const SetValue&);
+template Bytes MessageWriter::write(uint64_t, const Join&);
+template Bytes MessageWriter::write(uint64_t, const Push&);
+template Bytes MessageWriter::write(uint64_t, const Pull&);
+template Bytes MessageWriter::write(uint64_t, const Values&);
+template Bytes MessageWriter::write(uint64_t, const Fetch&);
+template Bytes MessageWriter::write(uint64_t, const Rollback&);
+template Bytes MessageWriter::write(uint64_t, const Complete&);
+template Bytes MessageWriter::write(uint64_t, const Progress&);
+template Bytes MessageWriter::write(uint64_t, const BeatAck&);
+template Bytes MessageWriter::write(uint64_t, const Ack&);
+template Bytes MessageWriter::write(uint64_t, const Failure&);
+template Bytes MessageWriter::write(uint64_t, const StatusAsk&);
+template Bytes MessageWriter::write(uint64_t, const Status&);
+template Bytes MessageWriter::write(uint64_t, const Body&);
+
+}  // namespace paddle::wire
