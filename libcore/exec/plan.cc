@@ -82,19 +82,21 @@ Plan::Plan(const Program& program, int32_t block, Scope& scope, const Names& fee
   }
 }
 
-void Plan::add_ops(const Program&, const Block& block, const Names& feeds, const Names& fetches,
-                   bool fuse) {
+void Plan::add_ops(const Program& program, const Block& block, const Names& feeds,
+                   const Names& fetches, bool fuse) {
   std::vector<Op> ops;
   for (const auto& op : block.ops())
     if (op->type != "feed" && op->type != "fetch") ops.push_back(*op);
-  const RemoteOps remote = take_remote_ops(ops, block);
-  const Names pushed = remote.pushed();
-  pushed_.insert(pushed.begin(), pushed.end());
+  const std::vector<ExchangedParam> exchanged = take_remote_ops(ops, program, block);
+  // Gradients are computed whoever else reads them, and keep their memory until the next pull.
   Names wanted = fetches;
-  wanted.insert(wanted.end(), pushed.begin(), pushed.end());
+  for (const ExchangedParam& e : exchanged) {
+    pushed_.insert(e.grad);
+    wanted.push_back(e.grad);
+  }
   ops = needed_ops(std::move(ops), block, scope_, wanted);
   if (fuse) ops = fuse_ops(std::move(ops), block, scope_, feeds, wanted);
-  place_remote_ops(ops, remote);
+  place_remote_ops(ops, exchanged);
   for (Op& op : ops) {
     Step s;
     s.def = &op_def(op.type);

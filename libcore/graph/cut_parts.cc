@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "base/error.h"
 #include "base/suggest.h"
@@ -107,14 +109,17 @@ void check_trainer(const Block& block, const CutParts& parts) {
   }
 }
 
-// An op that makes the first value of a variable, but not row by row; or null.
-const Op* whole_initializer(const Program& startup, const std::string& name) {
+// The ops that make the first value of a variable, but not row by row.
+using WholeInitializers = std::unordered_map<std::string, const Op*>;
+WholeInitializers whole_initializers(const Program& startup) {
+  WholeInitializers out;
   for (const auto& op : startup.global().ops())
-    if (op->out.uses(name) && !is_sliceable_init(*op)) return op.get();
-  return nullptr;
+    if (!is_sliceable_init(*op))
+      for (const std::string& name : op->out.all()) out.emplace(name, op.get());
+  return out;
 }
 
-std::string why_whole(const Block& block, const Program& startup, const ParamUpdate& u) {
+std::string why_whole(const Block& block, const WholeInitializers& whole, const ParamUpdate& u) {
   const Shape& shape = block.var(u.names.param).shape;
   for (const Op* op : u.ops) {
     if (!op_def(op->type).elementwise)
@@ -126,9 +131,9 @@ std::string why_whole(const Block& block, const Program& startup, const ParamUpd
       if (name == empty_name) continue;
       const Var& v = block.var(name);
       if (v.shape == shape) {
-        const Op* init = v.persistable ? whole_initializer(startup, name) : nullptr;
-        if (init != nullptr)
-          return text("the op ", init->type, " that makes the first value of '", name,
+        const auto init = v.persistable ? whole.find(name) : whole.end();
+        if (init != whole.end())
+          return text("the op ", init->second->type, " that makes the first value of '", name,
                       "' makes it in one piece");
       } else if (v.shape.numel() != 1) {
         return text("the shape ", v.shape, " of '", name, "' in its update is another than its ",
@@ -150,7 +155,8 @@ void check_works_dense(const Op& op) {
           lazy ? ", or lazy_mode: false in the optimizer" : "", " (", op_text(op), ")");
 }
 
-void check_param(const Block& block, const ParamUpdate& u) {
+void check_param(const Block& block, const ParamUpdate& u,
+                 const std::unordered_set<std::string>& made) {
   const Var& param = block.var(u.names.param);
   require(param.shape.known(), config, "the shape ", param.shape, " of the parameter '",
           u.names.param, "' is not known: give all its lengths");
@@ -158,12 +164,8 @@ void check_param(const Block& block, const ParamUpdate& u) {
   require(grad.shape == param.shape && grad.dtype == param.dtype, config, "the gradient '",
           u.names.grad, "' is ", name_of(grad.dtype), " ", grad.shape, ", but its parameter '",
           u.names.param, "' is ", name_of(param.dtype), " ", param.shape);
-  const auto& ops = block.ops();
-  require(std::any_of(
-              ops.begin(), ops.end(),
-              [&](const auto& op) { return !CutParts::leaves(*op) && op->out.uses(u.names.grad); }),
-          config, "no op of the trainer makes the gradient '", u.names.grad, "' of '",
-          u.names.param, "'");
+  require(made.count(u.names.grad) > 0, config, "no op of the trainer makes the gradient '",
+          u.names.grad, "' of '", u.names.param, "'");
 }
 
 }  // namespace
@@ -225,10 +227,15 @@ CutParts find_parts(const Program& main, const Program& startup) {
           "the program has no optimizer, so there is nothing that pservers could do: call "
           "minimize(), or give the job an optimizer");
   const Writers writers(parts);
+  const WholeInitializers whole = whole_initializers(startup);
+  std::unordered_set<std::string> made;  // by the trainer
+  for (const auto& op : block.ops())
+    if (!CutParts::leaves(*op))
+      for (const std::string& name : op->out.all()) made.insert(name);
   for (ParamUpdate& u : parts.updates) {
-    check_param(block, u);
+    check_param(block, u, made);
     check_update(block, u, parts, writers);
-    u.whole_because = why_whole(block, startup, u);
+    u.whole_because = why_whole(block, whole, u);
   }
   check_schedule(block, parts);
   check_trainer(block, parts);

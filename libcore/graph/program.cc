@@ -65,25 +65,75 @@ void Block::rename_var(std::string_view from, std::string_view to) {
   program_->touch();
 }
 
+void Block::remove_vars(const std::set<std::string>& names) {
+  for (const std::string& name : names) by_name_.erase(name);
+  std::erase_if(vars_, [&](const auto& v) { return names.count(v->name) > 0; });
+  program_->touch();
+}
+
+void Block::rename_vars(const std::map<std::string, std::string>& renamed) {
+  if (renamed.empty()) return;
+  for (const auto& [from, to] : renamed) {
+    Var* v = find_local(from);
+    require(v != nullptr && find_local(to) == nullptr, Error::Kind::config, "cannot rename '", from,
+            "' to '", to, v ? "': that name is taken" : "': there is no such variable");
+    by_name_.erase(v->name);
+    v->name = to;
+    by_name_[v->name] = v;
+  }
+  const auto rename = [&](Slots& slots) {
+    for (const std::string& name : slots.all())
+      if (const auto it = renamed.find(name); it != renamed.end()) slots.rename(name, it->second);
+  };
+  for (const auto& op : ops_) {
+    rename(op->in);
+    rename(op->out);
+  }
+  program_->touch();
+}
+
 Op& Block::append(Op op) { return place(ops_.size(), std::move(op), true); }
 Op& Block::insert(size_t index, Op op) { return place(index, std::move(op), true); }
 Op& Block::adopt(Op op) { return place(ops_.size(), std::move(op), false); }
 
+void Block::complete(Op& op) {
+  if (!op.attrs.has(role::attr)) op.attrs.set(role::attr, program_->current_role);
+  if (!op.attrs.has(role::var_attr)) op.attrs.set(role::var_attr, program_->current_role_var);
+  if (!op.attrs.has(role::scope_attr)) op.attrs.set(role::scope_attr, program_->name_scope);
+  if (op.origin.empty()) op.origin = program_->current_origin;
+  conform(op);
+  for (const std::string& name : op.out.all())
+    if (name != empty_name && find(name) == nullptr) create(Var{.name = name});
+  infer_op(op, *this);
+}
+
 Op& Block::place(size_t index, Op op, bool check) {
-  if (check) {
-    if (!op.attrs.has(role::attr)) op.attrs.set(role::attr, program_->current_role);
-    if (!op.attrs.has(role::var_attr)) op.attrs.set(role::var_attr, program_->current_role_var);
-    if (!op.attrs.has(role::scope_attr)) op.attrs.set(role::scope_attr, program_->name_scope);
-    if (op.origin.empty()) op.origin = program_->current_origin;
-    conform(op);
-    for (const std::string& name : op.out.all())
-      if (name != empty_name && find(name) == nullptr) create(Var{.name = name});
-    infer_op(op, *this);
-  }
+  if (check) complete(op);
   const auto at = ops_.insert(ops_.begin() + static_cast<ptrdiff_t>(index),
                               std::make_unique<Op>(std::move(op)));
   program_->touch();
   return **at;
+}
+
+void Block::insert_all(std::vector<std::pair<size_t, Op>> ops) {
+  for (auto& [index, op] : ops) complete(op);
+  std::stable_sort(ops.begin(), ops.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<std::unique_ptr<Op>> merged;
+  merged.reserve(ops_.size() + ops.size());
+  auto next = ops.begin();
+  for (size_t i = 0; i <= ops_.size(); ++i) {
+    for (; next != ops.end() && next->first <= i; ++next)
+      merged.push_back(std::make_unique<Op>(std::move(next->second)));
+    if (i < ops_.size()) merged.push_back(std::move(ops_[i]));
+  }
+  ops_ = std::move(merged);
+  program_->touch();
+}
+
+void Block::remove_ops(const std::function<bool(const Op&)>& unwanted) {
+  std::erase_if(ops_, [&](const auto& op) { return unwanted(*op); });
+  program_->touch();
 }
 
 void Block::remove_op(size_t index) {
@@ -101,6 +151,7 @@ Program::Program(const Program& other)
       version(other.version),
       version_field(other.version_field),
       foreign(other.foreign),
+      exchanged(other.exchanged),
       current_role(other.current_role),
       current_role_var(other.current_role_var),
       name_scope(other.name_scope),
@@ -121,6 +172,7 @@ Program::Program(Program&& other) noexcept
       version(other.version),
       version_field(other.version_field),
       foreign(std::move(other.foreign)),
+      exchanged(std::move(other.exchanged)),
       current_role(other.current_role),
       current_role_var(std::move(other.current_role_var)),
       name_scope(std::move(other.name_scope)),
@@ -137,6 +189,7 @@ Program& Program::operator=(Program&& other) noexcept {
   version = other.version;
   version_field = other.version_field;
   foreign = std::move(other.foreign);
+  exchanged = std::move(other.exchanged);
   current_role = other.current_role;
   current_role_var = std::move(other.current_role_var);
   name_scope = std::move(other.name_scope);

@@ -2,8 +2,10 @@
 // into plans.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -38,6 +40,9 @@ class Block {
   void remove_var(std::string_view name);
   void rename_var(std::string_view from,
                   std::string_view to);  // in variables and ops of this block
+  // Many at a time, in one pass over the block.
+  void remove_vars(const std::set<std::string>& names);
+  void rename_vars(const std::map<std::string, std::string>& renamed);
   const std::vector<std::unique_ptr<Var>>& vars() const { return vars_; }
 
   // Adds an op after checking it against its definition (known type, slots, attribute types;
@@ -46,6 +51,10 @@ class Block {
   Op& append(Op op);
   Op& insert(size_t index, Op op);
   void remove_op(size_t index);
+  void remove_ops(const std::function<bool(const Op&)>& unwanted);
+  // Many at a time: each op stands in front of the one whose index comes with it, in the order
+  // given where several have the same. They are checked, in this order, as append() does.
+  void insert_all(std::vector<std::pair<size_t, Op>> ops);
   // Adds an op as it stands: for loaded programs, whose ops may be unknown until they are run.
   Op& adopt(Op op);
   const std::vector<std::unique_ptr<Op>>& ops() const { return ops_; }
@@ -53,12 +62,18 @@ class Block {
  private:
   friend class Program;
   Op& place(size_t index, Op op, bool check);
+  void complete(Op& op);
 
   Program* program_;
   int32_t idx_, parent_;
   std::vector<std::unique_ptr<Var>> vars_;  // in order of creation
   std::unordered_map<std::string_view, Var*> by_name_;
   std::vector<std::unique_ptr<Op>> ops_;
+};
+
+// A parameter that pservers keep, and the variable with its gradient that they are sent.
+struct ExchangedParam {
+  std::string param, grad;
 };
 
 class Program {
@@ -73,6 +88,8 @@ class Program {
   int64_t version = 0;
   int version_field = 4;  // where a saved model had it: 0 (absent), 2 or 4
   std::string foreign;    // fields of the saved model that we only carry along
+  // Of the trainer half of a cut: what its send and recv ops move, by the index that they carry.
+  std::vector<ExchangedParam> exchanged;
 
   Block& global() const { return *blocks_[0]; }
   Block& block(int32_t idx) const;

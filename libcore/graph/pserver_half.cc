@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <set>
+#include <unordered_map>
 
 #include "base/error.h"
 #include "graph/halves.h"
@@ -187,13 +188,18 @@ class Maker {
   void add_startup() {
     Block& to = half_.startup.global();
     std::set<std::string> needed;  // what ops that are taken as they stand read
+    std::unordered_map<std::string, size_t> by_origin;
+    for (size_t i = 0; i < kept_.size(); ++i) by_origin.emplace(kept_[i].origin, i);
     std::vector<Op> ops;
     const auto& from = startup_.global().ops();
     for (size_t i = from.size(); i-- > 0;) {
       Op op = *from[i];
       const Names outs = op.out.all();
-      const auto kept = std::find_if(kept_.begin(), kept_.end(),
-                                     [&](const Kept& k) { return op.out.uses(k.origin); });
+      // The first that was kept of what the op makes.
+      auto kept = kept_.end();
+      for (const std::string& n : outs)
+        if (const auto it = by_origin.find(n); it != by_origin.end())
+          kept = std::min(kept, kept_.begin() + static_cast<ptrdiff_t>(it->second));
       const bool wanted = std::any_of(outs.begin(), outs.end(),
                                       [&](const std::string& n) { return needed.count(n) > 0; });
       if (kept == kept_.end() && !wanted) continue;

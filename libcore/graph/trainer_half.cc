@@ -1,6 +1,6 @@
-#include <algorithm>
-#include <cassert>
+#include <map>
 #include <set>
+#include <unordered_map>
 
 #include "base/error.h"
 #include "graph/halves.h"
@@ -32,7 +32,7 @@ class TrainerHalf {
 
   Program make() {
     drop_updates();
-    for (size_t i = 0; i < pieces_.size(); ++i) send(i);
+    send_all();
     const Names received = append_receives(append_barrier(), false);
     if (options_.sync) append_end(received);
     append_joins();
@@ -59,53 +59,66 @@ class TrainerHalf {
   // Optimizer and schedule leave, and with them the variables that only they use.
   void drop_updates() {
     std::set<std::string> gone, used;
-    for (size_t i = block_.ops().size(); i-- > 0;) {
-      const Op& op = *block_.ops()[i];
-      std::set<std::string>& names = CutParts::leaves(op) ? gone : used;
-      for (const Slots* slots : {&op.in, &op.out})
+    for (const auto& op : block_.ops()) {
+      std::set<std::string>& names = CutParts::leaves(*op) ? gone : used;
+      for (const Slots* slots : {&op->in, &op->out})
         for (const std::string& n : slots->all()) names.insert(n);
-      if (CutParts::leaves(op)) block_.remove_op(i);
     }
+    block_.remove_ops(CutParts::leaves);
     for (const ParamUpdate& u : parts_.updates) used.insert(u.names.param);
-    for (const std::string& name : gone)
-      if (!used.count(name)) block_.remove_var(name);
+    std::erase_if(gone, [&](const std::string& name) { return used.count(name) > 0; });
+    block_.remove_vars(gone);
   }
 
-  size_t after_producer(const std::string& name) const {
-    for (size_t i = block_.ops().size(); i-- > 0;)
-      if (block_.ops()[i]->out.uses(name)) return i + 1;
-    assert(false);  // find_parts() saw one
-    return 0;
+  // As soon as the gradient is there. What is sent in one piece has the name of the message.
+  void send_all() {
+    std::map<std::string, std::string> renamed;
+    for (size_t i = 0; i < pieces_.size(); ++i) {
+      const ParamGrad& names = parts_.updates[i].names;
+      const Pieces& p = pieces_[i];
+      if (!sliced(p) && p.grads[0] != names.grad) renamed[names.grad] = p.grads[0];
+      program_.exchanged.push_back({names.param, sliced(p) ? names.grad : p.grads[0]});
+    }
+    block_.rename_vars(renamed);
+    std::unordered_map<std::string, size_t> made_by;
+    for (size_t i = 0; i < block_.ops().size(); ++i)
+      for (const std::string& name : block_.ops()[i]->out.all()) made_by[name] = i;
+    std::vector<std::pair<size_t, Op>> sends;
+    for (size_t i = 0; i < pieces_.size(); ++i)
+      send(i, made_by.at(program_.exchanged[i].grad) + 1, sends);  // find_parts() saw one
+    block_.insert_all(std::move(sends));
   }
 
-  // As soon as the gradient is there.
-  void send(size_t i) {
+  void send(size_t i, size_t at, std::vector<std::pair<size_t, Op>>& out) {
     const ParamGrad& names = parts_.updates[i].names;
     const Pieces& p = pieces_[i];
-    std::string grad = names.grad;
-    if (!sliced(p) && p.grads[0] != grad) {
-      block_.rename_var(grad, p.grads[0]);
-      grad = p.grads[0];
-    }
-    size_t at = after_producer(grad);
+    const std::string& grad = program_.exchanged[i].grad;
     if (sliced(p)) {
       create_slices(p.grads, p, names.param);
-      const OpRoleGuard guard(program_, role::dist);
-      block_.insert(at++, {.type = "split_byref",
-                           .in = {{"X", {grad}}},
-                           .out = {{"Out", p.grads}},
-                           .attrs = {{"sections", Ints(p.sections.begin(), p.sections.end())}}});
+      out.emplace_back(
+          at, with_role({.type = "split_byref",
+                         .in = {{"X", {grad}}},
+                         .out = {{"Out", p.grads}},
+                         .attrs = {{"sections", Ints(p.sections.begin(), p.sections.end())}}},
+                        role::dist, {}));
     }
     sent_.push_back(control_var());
-    const OpRoleGuard guard(program_, role::rpc, {names.param, grad});
-    block_.insert(at, {.type = "send",
-                       .in = {{"X", p.grads}},
-                       .out = {{"Out", {sent_.back()}}},
-                       .attrs = {{"epmap", p.endpoints},
-                                 {"sections", p.sections},
-                                 {"send_varnames", p.grads},
-                                 {"trainer_id", static_cast<int32_t>(options_.trainer_id)},
-                                 {"param", static_cast<int32_t>(i)}}});
+    out.emplace_back(at,
+                     with_role({.type = "send",
+                                .in = {{"X", p.grads}},
+                                .out = {{"Out", {sent_.back()}}},
+                                .attrs = {{"epmap", p.endpoints},
+                                          {"sections", p.sections},
+                                          {"send_varnames", p.grads},
+                                          {"trainer_id", static_cast<int32_t>(options_.trainer_id)},
+                                          {"param", static_cast<int32_t>(i)}}},
+                               role::rpc, {names.param, grad}));
+  }
+
+  static Op with_role(Op op, int32_t role, Strings role_var) {
+    op.attrs.set(role::attr, role);
+    op.attrs.set(role::var_attr, std::move(role_var));
+    return op;
   }
 
   void create_slices(const Names& names, const Pieces& p, const std::string& like) {
