@@ -1,6 +1,7 @@
 #include "trainer/joining.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "base/random.h"

@@ -26,8 +26,9 @@ struct MatVec {
   }
 };
 
+// By reference: a vector that the plain version has no register for cannot be returned.
 template <class T, int bytes>
-PS_INLINE auto load(const T* at) {
+PS_INLINE const typename Lanes<T, bytes>::Loose& load(const T* at) {
   return *reinterpret_cast<const typename Lanes<T, bytes>::Loose*>(at);
 }
 
