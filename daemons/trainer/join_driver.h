@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "tensor/scope.h"
 #include "graph/transpile.h"
+#include "tensor/scope.h"
 #include "trainer/exchange.h"
 #include "trainer/joining.h"
 #include "trainer/ps_links.h"

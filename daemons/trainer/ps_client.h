@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "tensor/scope.h"
 #include "graph/kernel.h"
 #include "graph/transpile.h"
+#include "tensor/scope.h"
 #include "trainer/exchange.h"
 #include "trainer/join_driver.h"
 #include "trainer/ps_links.h"

@@ -11,7 +11,6 @@
 #include "kernels/cpu.h"
 #include "kernels/gemm_packed.h"
 #include "kernels/gemm_small.h"
-#include "kernels/gemm_vector.h"
 #include "kernels/simd.h"
 
 namespace paddle {
