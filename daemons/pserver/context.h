@@ -41,7 +41,9 @@ struct ShardOptions {
 struct Context {
   const ShardOptions& options;
   std::string label;  // "port 7164: ", in front of log lines
-  Time now{};         // of the event that is handled
+  // Runs something in another thread and calls Shard::proceed() afterwards; none: it runs at once.
+  std::function<void(std::function<void()>)> background = {};
+  Time now{};  // of the event that is handled
   Peers peers = {};
   Outbox out = {};
   std::deque<std::string> last_errors = {};

@@ -16,14 +16,52 @@ MemberOptions member_options(const ShardOptions& o, const Identity& i) {
   return {i.trainers, o.policy, o.lease_seconds, o.reconnect_seconds};
 }
 
+// "" where the trainer can join here; otherwise it has seen an old state and greets again.
+std::string join_problem(const Job::State& state, bool drops, uint32_t trainer,
+                         const wire::Join& j) {
+  if (!state.exchange) return "this shard has no values yet";
+  if (!state.sync()) return "";
+  const Member& m = state.members[trainer];
+  for (const Slice& s : state.store->slices()) {
+    if (drops && j.step < s.version() && m.expired != 0)
+      return text("trainer ", trainer, " cannot join at step ", j.step,
+                  ": the job has reached step ", s.version());
+    if (!drops && !m.contributed(s.info().place, s.version()) && j.step > s.version())
+      return text("trainer ", trainer, " cannot join at step ", j.step, ": the slice '",
+                  s.info().name, "' lacks its gradient of step ", s.version());
+  }
+  return "";
+}
+
+struct PresentWait {
+  const Slice* slice = nullptr;    // the open round that is furthest behind; null where none is
+  std::vector<uint32_t> trainers;  // that it lacks, or that have not joined yet
+};
+
+PresentWait present_wait(const Job::State& state) {
+  PresentWait wait;
+  const Rounds& rounds = state.exchange->rounds();
+  for (const Slice& s : state.store->slices())
+    if (state.sync() && rounds.open(s) && (!wait.slice || s.version() < wait.slice->version()))
+      wait.slice = &s;
+  if (wait.slice) {
+    wait.trainers = rounds.missing(*wait.slice);
+    return wait;
+  }
+  for (const Member& m : state.members.all())
+    if (m.state == MemberState::absent) wait.trainers.push_back(m.id);
+  return wait;
+}
+
 }  // namespace
 
 Job::Job(Context& context, SnapshotMaker& maker, Identity identity)
     : context_(context),
       maker_(maker),
       state_{.identity = identity,
-             .members = Members(member_options(context.options, identity), context.now)},
-      rate_time_(context.now) {}
+             .members = Members(member_options(context.options, identity), context.now)} {
+  watch_.restart(0, context.now);
+}
 
 Job::~Job() { drop_store("the job has ended"); }
 
@@ -63,30 +101,14 @@ bool Job::admit(PeerId from, uint64_t id, const wire::Hello& h) {
   return true;
 }
 
-// "" where the trainer can join here; otherwise it has seen an old state and greets again.
-std::string Job::join_problem(uint32_t trainer, const wire::Join& j) const {
-  if (!state_.exchange) return "this shard has no values yet";
-  if (!state_.sync()) return "";
-  const bool drops = context_.options.policy == LossPolicy::drop;
-  const Member& m = state_.members[trainer];
-  for (const Slice& s : state_.store->slices()) {
-    if (drops && j.step < s.version() && m.expired != 0)
-      return text("trainer ", trainer, " cannot join at step ", j.step,
-                  ": the job has reached step ", s.version());
-    if (!drops && !m.contributed(s.info().place, s.version()) && j.step > s.version())
-      return text("trainer ", trainer, " cannot join at step ", j.step, ": the slice '",
-                  s.info().name, "' lacks its gradient of step ", s.version());
-  }
-  return "";
-}
-
 void Job::join(PeerId peer, uint64_t id, const wire::Join& j) {
   if (j.epoch != state_.epoch)
     return context_.out.fail(
         peer, id, Code::stale_epoch,
         text("the job is in epoch ", state_.epoch, ", not ", j.epoch, ": greet again"));
   const uint32_t trainer = context_.peers[peer].trainer;
-  const std::string why = join_problem(trainer, j);
+  const std::string why =
+      join_problem(state_, context_.options.policy == LossPolicy::drop, trainer, j);
   if (!why.empty()) return context_.out.fail(peer, id, Code::stale_epoch, why + ": greet again");
   const bool first = state_.members[trainer].state != MemberState::joined;
   state_.members.join(trainer, j.step, context_.now);
@@ -107,7 +129,7 @@ void Job::complete(PeerId peer, uint64_t id, const wire::Complete& c) {
   // before they did would send them back to work without it.
   for (PeerId p = 0; p < context_.peers.size(); ++p)
     if (context_.peers[p].is_member() && context_.peers[p].role == wire::Role::beat)
-      send_beat_ack(p, 0);
+      context_.out.send(p, 0, beat_ack());
   context_.out.send(peer, id, wire::Ack{});
   close_rounds();
 }
@@ -129,16 +151,15 @@ void Job::beat(PeerId from, uint64_t id, const wire::Progress& progress) {
     m.last_error = m.progress.error;
     context_.error(text(peer.name(), ": ", m.last_error));
   }
-  send_beat_ack(from, id);
+  context_.out.send(from, id, beat_ack());
 }
 
-void Job::send_beat_ack(PeerId peer, uint64_t id) {
-  context_.out.send(peer, id,
-                    wire::BeatAck{.epoch = state_.epoch,
-                                  .waiting = waiting_text(),
-                                  .finished = state_.members.finished(),
-                                  .failure = state_.failure,
-                                  .saved = state_.members.saved()});
+wire::BeatAck Job::beat_ack() const {
+  return {.epoch = state_.epoch,
+          .waiting = waiting_text(),
+          .finished = state_.members.finished(),
+          .failure = state_.failure,
+          .saved = state_.members.saved()};
 }
 
 // ---- other events
@@ -169,8 +190,17 @@ void Job::tick() {
       fail(text("gave up after ", duration_text(away),
                 " (--peer_timeout): trainer 0 has finished, and went away before it saved"));
   }
-  log_waits();
-  measure_rate();
+  const std::string waiting = waiting_text();
+  const double waited = watch_.wait(context_, waiting, state_.lowest_version());
+  if (!state_.exchange) return;
+  // One that is there may take its time.
+  const auto awaited = present_wait(state_).trainers;
+  const bool gone = std::any_of(awaited.begin(), awaited.end(), [&](uint32_t t) {
+    return members[t].state != MemberState::joined;
+  });
+  if (waited > context_.options.peer_timeout && gone)
+    fail(text("gave up after ", duration_text(waited), " (--peer_timeout): ", waiting));
+  state_.steps_per_second = watch_.rate(context_, state_.lowest_version(), state_.steps_per_second);
 }
 
 // Its connections end, so that nothing of the past can arrive any more.
@@ -213,29 +243,14 @@ bool Job::done() const {
 
 // ---- waits
 
-uint64_t Job::lowest_version() const {
-  if (!state_.exchange || state_.store->slices().empty()) return state_.base_step;
-  return state_.exchange->rounds().lowest_version();
+uint64_t Job::State::lowest_version() const {
+  if (!exchange || store->slices().empty()) return base_step;
+  return exchange->rounds().lowest_version();
 }
 
-bool Job::same_version() const {
-  return !state_.exchange || state_.store->slices().empty() ||
-         state_.exchange->rounds().lowest_version() == state_.exchange->rounds().highest_version();
-}
-
-Job::Wait Job::present_wait() const {
-  Wait wait;
-  const Rounds& rounds = state_.exchange->rounds();
-  for (const Slice& s : state_.store->slices())
-    if (state_.sync() && rounds.open(s) && (!wait.slice || s.version() < wait.slice->version()))
-      wait.slice = &s;
-  if (wait.slice) {
-    wait.trainers = rounds.missing(*wait.slice);
-    return wait;
-  }
-  for (const Member& m : state_.members.all())
-    if (m.state == MemberState::absent) wait.trainers.push_back(m.id);
-  return wait;
+bool Job::State::same_version() const {
+  return !exchange || store->slices().empty() ||
+         exchange->rounds().lowest_version() == exchange->rounds().highest_version();
 }
 
 std::string Job::waiting_text() const {
@@ -244,55 +259,15 @@ std::string Job::waiting_text() const {
     return text("waiting for the first values, which ", state_.configured_by, " sends");
   if (setup_) return "preparing the values";
   if (!state_.exchange) return "waiting for a trainer that sends the first values";
-  auto [slowest, lacks] = present_wait();
+  auto [slowest, lacks] = present_wait(state_);
   if (lacks.empty()) return "";
-  const uint64_t round = slowest ? slowest->version() : lowest_version();
+  const uint64_t round = slowest ? slowest->version() : state_.lowest_version();
   const Time since = slowest ? state_.exchange->rounds().begun(*slowest) : context_.now;
   std::string words = state_.members.waiting_for(lacks[0], round, since, context_.now);
   if (lacks.size() == 1) return words;
   Names others;
   for (size_t i = 1; i < lacks.size(); ++i) others.push_back(std::to_string(lacks[i]));
   return words + text("; and for trainer", others.size() > 1 ? "s " : " ", listed(others));
-}
-
-// A wait for the same step: logged every few seconds, and ended after peer_timeout where it is for
-// a trainer that is not there. One that is there may take its time.
-void Job::log_waits() {
-  const std::string words = waiting_text();
-  const Time now = context_.now;
-  if (words.empty()) {
-    waiting_since_ = {};
-    return;
-  }
-  if (waiting_since_ == Time{} || waiting_step_ != lowest_version()) {
-    waiting_since_ = now;
-    waiting_step_ = lowest_version();
-    next_wait_line_ = now + std::chrono::seconds(5);
-  }
-  const double waited = seconds(waiting_since_, now);
-  if (state_.exchange && waited > context_.options.peer_timeout) {
-    const auto awaited = present_wait().trainers;
-    const bool gone = std::any_of(awaited.begin(), awaited.end(), [&](uint32_t t) {
-      return state_.members[t].state != MemberState::joined;
-    });
-    if (gone) fail(text("gave up after ", duration_text(waited), " (--peer_timeout): ", words));
-  }
-  if (now < next_wait_line_) return;
-  context_.info(words);
-  next_wait_line_ = now + std::chrono::seconds(waited < 60 ? 5 : 60);
-}
-
-void Job::measure_rate() {
-  const uint64_t step = lowest_version(), period = context_.options.log_period;
-  const double passed = seconds(rate_time_, context_.now);
-  if (passed < 0.5 || !state_.exchange) return;
-  state_.steps_per_second = static_cast<double>(step - std::min(step, rate_step_)) / passed;
-  rate_step_ = step;
-  rate_time_ = context_.now;
-  if (period == 0 || step / period == logged_step_ / period) return;
-  logged_step_ = step;
-  context_.info(
-      text("step ", step, ", ", static_cast<int64_t>(state_.steps_per_second + 0.5), " steps/s"));
 }
 
 }  // namespace paddle

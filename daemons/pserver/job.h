@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "pserver/exchange.h"
+#include "pserver/job_watch.h"
 #include "pserver/setup.h"
 
 namespace paddle {
@@ -27,6 +28,9 @@ class Job {
     double steps_per_second = 0;
 
     bool sync() const { return identity.mode == wire::Mode::sync; }
+    uint64_t lowest_version() const;
+    // All slices have the same version, so that a snapshot of this moment makes sense.
+    bool same_version() const;
   };
 
   Job(Context& context, SnapshotMaker& maker, Identity identity);
@@ -64,34 +68,20 @@ class Job {
 
   // For whom the shard waits; "" where it has what it needs.
   std::string waiting_text() const;
-  uint64_t lowest_version() const;
-  // All slices have the same version, so that a snapshot of this moment makes sense.
-  bool same_version() const;
   bool done() const;
 
  private:
-  struct Wait {
-    const Slice* slice = nullptr;    // the open round that is furthest behind; null where none is
-    std::vector<uint32_t> trainers;  // that it lacks, or that have not joined yet
-  };
-  Wait present_wait() const;
-  void log_waits();
-  void measure_rate();
   void lose(const Loss& loss);
-  std::string join_problem(uint32_t trainer, const wire::Join& join) const;
-  void send_beat_ack(PeerId peer, uint64_t id);
+  wire::BeatAck beat_ack() const;
   void drop_store(const std::string& why);
   void finish_setup();
-  void begin(uint64_t step);
+  void refuse_setup(wire::FailureCode code, const std::string& why);
 
   Context& context_;
   SnapshotMaker& maker_;
   State state_;
   std::optional<Setup> setup_;
-  Time waiting_since_{}, next_wait_line_{};
-  uint64_t waiting_step_ = 0;  // lowest version then: a step ends a wait
-  uint64_t rate_step_ = 0, logged_step_ = 0;
-  Time rate_time_{};
+  JobWatch watch_;
 };
 
 }  // namespace paddle

@@ -16,6 +16,43 @@ std::optional<wire::LastPush> push_before(const std::optional<wire::LastPush>& p
   return wire::LastPush{step - 1, p->begin, p->begin};
 }
 
+// Snapshots of the store from now on.
+void watch_store(SnapshotMaker& maker, const Job::State& now) {
+  maker.watch(
+      now.store.get(), now.sync(),
+      [&now](uint64_t of) {
+        Snapshot s{.identity = now.identity,
+                   .init = now.init,
+                   .configured_by = now.configured_by,
+                   .epoch = now.epoch,
+                   .step = of,
+                   .program = now.program};
+        for (const Member& m : now.members.all())
+          s.members.push_back({m.state == MemberState::finished || m.state == MemberState::gone,
+                               now.sync() ? push_before(m.last_push, of) : m.last_push});
+        return s;
+      },
+      [&now](size_t place) {
+        std::vector<uint64_t> steps;
+        for (const Member& m : now.members.all()) steps.push_back(m.steps[place]);
+        return steps;
+      });
+}
+
+// Where the trainers were, and the versions of the slices.
+void restore(const Snapshot& from, Members& members, Store& store, Time now) {
+  std::vector<Member>& all = members.all();
+  for (size_t t = 0; t < from.members.size() && t < all.size(); ++t) {
+    all[t].last_push = from.members[t].last_push;
+    if (from.members[t].finished) members.finish(all[t].id, now);
+  }
+  for (size_t i = 0; i < from.slices.size(); ++i) {
+    store.slices()[i].restart(from.slices[i].version);
+    for (size_t t = 0; t < from.slices[i].steps.size() && t < all.size(); ++t)
+      all[t].steps[i] = from.slices[i].steps[t];
+  }
+}
+
 }  // namespace
 
 Job::Job(Context& context, SnapshotMaker& maker, Snapshot snapshot)
@@ -47,18 +84,9 @@ void Job::configure(PeerId from, uint64_t id, const wire::Configure& c) {
     return no(Code::stale_epoch, text("this shard has values already, from ", state_.configured_by,
                                       " (epoch ", state_.epoch, "): greet again"));
   require(c.init.size() <= 256, Error::Kind::protocol, "a digest of ", c.init.size(), " bytes");
-  std::optional<Setup> made;
-  try {
-    made.emplace(context_.options, c, state_.sync(), from, id);
-  } catch (Error& e) {
-    const std::string why =
-        e.within("reading the configuration that ", peer.name(), " sent").what();
-    context_.error(why);
-    return no(Code::refused, why);
-  }
   peer.values_unwanted = false;
   drop_store(text(peer.name(), " configures this shard anew"));
-  setup_ = std::move(made);
+  setup_.emplace(context_, c, state_.sync(), from, id);
   state_.configured_by = peer.name();
   state_.init = c.init;
   state_.program = std::make_shared<const std::string>(c.program);
@@ -131,29 +159,37 @@ void Job::rollback(PeerId peer, uint64_t id, const wire::Rollback& r) {
 }
 
 void Job::proceed() {
-  if (setup_) {
-    try {
-      if (setup_->proceed())
-        finish_setup();
-      else
-        context_.out.continues = !setup_->built();
-    } catch (Error& e) {
-      const PeerId from = setup_->configurer();
-      const uint64_t id = setup_->id;
-      const auto asked = std::move(setup_->asked);
-      const std::string why = e.within("preparing the values of this shard").what();
-      context_.error(why);
-      drop_store(why);
-      state_.configured_by.clear();
-      state_.init.clear();
-      if (from != no_peer) {
-        context_.peers[from].values_unwanted = true;
-        context_.out.fail(from, id, Code::refused, why);
-      }
-      for (const auto& [peer, number] : asked) context_.out.fail(peer, number, Code::refused, why);
+  try {
+    if (setup_ && setup_->proceed()) {
+      const std::string missing = setup_->missing();
+      missing.empty() ? finish_setup() : refuse_setup(Code::protocol, missing);
     }
+  } catch (Error& e) {
+    refuse_setup(Code::refused,
+                 e.within("reading the configuration that ", state_.configured_by, " sent").what());
+  }
+  if (setup_) {
+    const PeerId held = setup_->made() ? setup_->take_held() : no_peer;
+    if (held != no_peer) context_.out.resume(held);
+    if (setup_->can_proceed()) context_.out.continues = true;
   }
   if (maker_.unfinished() && maker_.proceed(copied_per_step)) context_.out.continues = true;
+}
+
+// What was configured makes no sense, or cannot be run.
+void Job::refuse_setup(Code code, const std::string& why) {
+  const PeerId from = setup_->configurer();
+  const uint64_t id = setup_->id;
+  const auto asked = std::move(setup_->asked);
+  context_.error(why);
+  drop_store(why);
+  state_.configured_by.clear();
+  state_.init.clear();
+  if (from != no_peer) {
+    context_.peers[from].values_unwanted = true;
+    context_.out.fail(from, id, code, why);
+  }
+  for (const auto& [peer, number] : asked) context_.out.fail(peer, number, code, why);
 }
 
 void Job::finish_setup() {
@@ -165,20 +201,14 @@ void Job::finish_setup() {
   store.start(state_.base_step);
   if (s.snapshot) state_.members.begin_again(store.slices().size(), context_.now);
   for (Member& m : state_.members.all()) m.steps.assign(store.slices().size(), 0);
-  if (s.snapshot) {
-    const Snapshot& from = *s.snapshot;
-    for (size_t t = 0; t < from.members.size() && t < state_.members.all().size(); ++t) {
-      Member& m = state_.members.all()[t];
-      m.last_push = from.members[t].last_push;
-      if (from.members[t].finished) state_.members.finish(m.id, context_.now);
-    }
-    for (size_t i = 0; i < from.slices.size(); ++i) {
-      store.slices()[i].restart(from.slices[i].version);
-      for (size_t t = 0; t < from.slices[i].steps.size() && t < state_.members.all().size(); ++t)
-        state_.members.all()[t].steps[i] = from.slices[i].steps[t];
-    }
-  }
-  begin(state_.base_step);
+  if (s.snapshot) restore(*s.snapshot, state_.members, store, context_.now);
+  watch_store(maker_, state_);
+  state_.exchange = std::make_unique<Exchange>(context_, store, state_.members, maker_,
+                                               state_.identity.mode, state_.epoch);
+  for (const Slice& slice : store.slices())
+    if (!slice.lowered())
+      log_detail(1, text("the slice '", slice.info().name, "' is updated by its whole block"));
+  watch_.restart(state_.base_step, context_.now);
   if (!s.snapshot && !store.variables().empty()) {
     context_.info(text(state_.configured_by, " configured ", store.slices().size(), " slices, ",
                        s.bytes(), " bytes, at step ", state_.base_step));
@@ -188,44 +218,13 @@ void Job::finish_setup() {
     if (context_.peers[peer].open) context_.out.send(peer, id, wire::Ack{});
 }
 
-// The store holds the values of `step`.
-void Job::begin(uint64_t step) {
-  const State& now = state_;
-  maker_.watch(
-      now.store.get(), now.sync(),
-      [&now](uint64_t of) {
-        Snapshot s{.identity = now.identity,
-                   .init = now.init,
-                   .configured_by = now.configured_by,
-                   .epoch = now.epoch,
-                   .step = of,
-                   .program = now.program};
-        for (const Member& m : now.members.all())
-          s.members.push_back({m.state == MemberState::finished || m.state == MemberState::gone,
-                               now.sync() ? push_before(m.last_push, of) : m.last_push});
-        return s;
-      },
-      [&now](size_t place) {
-        std::vector<uint64_t> steps;
-        for (const Member& m : now.members.all()) steps.push_back(m.steps[place]);
-        return steps;
-      });
-  state_.exchange = std::make_unique<Exchange>(context_, *state_.store, state_.members, maker_,
-                                               state_.identity.mode, state_.epoch);
-  for (const Slice& s : state_.store->slices())
-    if (!s.lowered())
-      log_detail(1, text("the slice '", s.info().name, "' is updated by its whole block"));
-  rate_step_ = logged_step_ = step;
-  rate_time_ = context_.now;
-  waiting_since_ = {};
-}
-
 // Connections that are sending from, or receiving into, the memory end with it.
 void Job::drop_store(const std::string& why) {
   maker_.watch(nullptr, true, {}, {});
   if (setup_) {
     if (setup_->landing() && setup_->configurer() != no_peer)
       context_.out.close(setup_->configurer(), why);
+    if (const PeerId held = setup_->take_held(); held != no_peer) context_.out.resume(held);
     context_.retired.push_back(setup_->take_store());
     context_.out.drops_bulk = true;
     setup_.reset();

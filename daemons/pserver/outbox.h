@@ -14,7 +14,7 @@ namespace paddle {
 
 using Bytes = std::span<const std::byte>;
 
-struct Action {
+struct ShardAction {
   enum class Kind : uint8_t {
     send,
     close,   // after what was sent before
@@ -34,7 +34,7 @@ struct Action {
 class Outbox {
  public:
   void send(PeerId to, uint64_t id, wire::Body body) {
-    add(Action::Kind::send, to).id = id;
+    add(ShardAction::Kind::send, to).id = id;
     actions_.back().body = std::move(body);
   }
   void fail(PeerId to, uint64_t id, wire::FailureCode code, std::string why) {
@@ -42,7 +42,7 @@ class Outbox {
   }
   // Begins Values, whose parts are added next.
   void begin_values(PeerId to, uint64_t id, bool stays) {
-    Action& a = add(Action::Kind::send, to);
+    ShardAction& a = add(ShardAction::Kind::send, to);
     a.id = id;
     a.body = wire::Values{};
     a.stays = stays;
@@ -55,7 +55,7 @@ class Outbox {
     ++actions_.back().parts;
     ++actions_.back().bulks;
   }
-  Action& last() { return actions_.back(); }
+  ShardAction& last() { return actions_.back(); }
   // Bulk of the message that was sent last.
   void add_bulk(Bytes bulk) {
     if (actions_.back().bulks == 0)
@@ -64,18 +64,20 @@ class Outbox {
     ++actions_.back().bulks;
   }
   void keep_bulk(Bytes bulk) { actions_.back().kept.assign(bulk.begin(), bulk.end()); }
-  void close(PeerId peer, std::string why) { add(Action::Kind::close, peer).why = std::move(why); }
-  void resume(PeerId peer) { add(Action::Kind::resume, peer); }
+  void close(PeerId peer, std::string why) {
+    add(ShardAction::Kind::close, peer).why = std::move(why);
+  }
+  void resume(PeerId peer) { add(ShardAction::Kind::resume, peer); }
 
   // For whoever carries them out: more actions may be added meanwhile.
   size_t size() const { return actions_.size(); }
-  Action& operator[](size_t i) { return actions_[i]; }
-  const wire::Body& body(Action& a) {
+  ShardAction& operator[](size_t i) { return actions_[i]; }
+  const wire::Body& body(ShardAction& a) {
     if (auto* v = std::get_if<wire::Values>(&a.body))
       v->parts = std::span(parts_).subspan(a.first_part, a.parts);
     return a.body;
   }
-  std::span<const Bytes> bulk(const Action& a) const {
+  std::span<const Bytes> bulk(const ShardAction& a) const {
     return std::span(bulk_).subspan(a.first_bulk, a.bulks);
   }
   // Call proceed() of the shard soon, after other events.
@@ -92,14 +94,14 @@ class Outbox {
   }
 
  private:
-  Action& add(Action::Kind kind, PeerId peer) {
-    Action& a = actions_.emplace_back();
+  ShardAction& add(ShardAction::Kind kind, PeerId peer) {
+    ShardAction& a = actions_.emplace_back();
     a.kind = kind;
     a.peer = peer;
     return a;
   }
 
-  std::vector<Action> actions_;
+  std::vector<ShardAction> actions_;
   std::vector<wire::ValuesPart> parts_;
   std::vector<Bytes> bulk_;
 };

@@ -57,7 +57,7 @@ wire::Status report(const Context& context, const Job* job, const SnapshotMaker&
   s.mode = state.identity.mode;
   s.state = job->shard_state();
   s.epoch = state.epoch;
-  s.step = job->lowest_version();
+  s.step = state.lowest_version();
   s.steps_per_second = state.steps_per_second;
   s.waiting = job->waiting_text();
   for (const Member& m : state.members.all()) s.members.push_back(member_status(context, m));

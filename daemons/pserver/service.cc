@@ -35,10 +35,18 @@ Service::Service(ShardOptions options)
         });
   shard_ = std::make_unique<Shard>(options_, disk_.get(), text("port ", port(), ": "),
                                    random_number(), Clock::now());
+  shard_->set_background([this](std::function<void()> work) {
+    if (background_.joinable()) background_.join();
+    background_ = std::thread([this, work = std::move(work)] {
+      work();
+      asio::post(io_, [this] { proceed(); });
+    });
+  });
 }
 
 // The disk's thread posts to the io_context, and a shard may ask the disk until it is gone.
 Service::~Service() {
+  if (background_.joinable()) background_.join();
   shard_.reset();
   disk_.reset();
 }
@@ -180,12 +188,12 @@ void Service::act() {
   acting_ = true;
   Outbox& out = shard_->outbox();
   for (size_t i = 0; i < out.size(); ++i) {
-    Action& a = out[i];
+    ShardAction& a = out[i];
     PeerLink* link = a.peer < links_.size() ? links_[a.peer].get() : nullptr;
     if (link == nullptr || !link->open()) continue;
-    if (a.kind == Action::Kind::send) send(a);
-    if (a.kind == Action::Kind::resume) link->connection().resume();
-    if (a.kind == Action::Kind::close) {
+    if (a.kind == ShardAction::Kind::send) send(a);
+    if (a.kind == ShardAction::Kind::resume) link->connection().resume();
+    if (a.kind == ShardAction::Kind::close) {
       link->connection().flush();
       link->connection().close(a.why);
     }
@@ -201,7 +209,7 @@ void Service::act() {
   if (stopped) io_.stop();
 }
 
-void Service::send(Action& a) {
+void Service::send(ShardAction& a) {
   Outbox& out = shard_->outbox();
   PeerLink& link = *links_[a.peer];
   if (auto* status = std::get_if<wire::Status>(&a.body))

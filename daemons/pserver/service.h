@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "pserver/peer_link.h"
@@ -46,7 +47,7 @@ class Service {
   wire::Status complete_status(wire::Status status);
   // Carries out what the shard asks for, after every event.
   void act();
-  void send(Action& action);
+  void send(ShardAction& action);
   void close_unsent();
 
   const ShardOptions options_;
@@ -57,6 +58,7 @@ class Service {
   std::vector<PeerLink*> touched_;                // have something to flush
   std::unique_ptr<Snapshots> disk_;
   std::unique_ptr<Shard> shard_;
+  std::thread background_;
   Traffic ended_;  // of connections that have ended
   bool acting_ = false, proceeding_ = false;
   double longest_call_ = 0;

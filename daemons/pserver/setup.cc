@@ -9,7 +9,8 @@
 namespace paddle {
 namespace {
 
-constexpr size_t slices_per_step = 256;  // a few milliseconds
+constexpr size_t slices_per_step = 256;      // a few milliseconds
+constexpr size_t large_program = 64u << 10;  // bytes
 
 Shape shape_of(const wire::ConfiguredVariable& v) {
   require(v.dims.size() <= Shape::max_rank, Error::Kind::config, "the variable '", v.name, "' has ",
@@ -56,39 +57,55 @@ StoreConfig config_of(const Snapshot& s) {
 
 }  // namespace
 
-Setup::Setup(const ShardOptions& options, const wire::Configure& c, bool sync, PeerId configurer,
+Setup::Setup(const Context& context, const wire::Configure& c, bool sync, PeerId configurer,
              uint64_t number)
-    : id(number),
-      configurer_(configurer),
-      store_(std::make_unique<Store>(config_of(options, c), sync)) {
-  count();
-  if (!store_->variables().empty()) return;
-  complete_ = true;  // a shard without slices: there are fewer than shards
-  configurer_ = no_peer;
-  asked.emplace_back(configurer, number);
+    : id(number), configurer_(configurer) {
+  const ShardOptions& options = context.options;
+  const auto make = [&options, sync](const wire::Configure& from, Made& made) {
+    try {
+      made.store = std::make_unique<Store>(config_of(options, from), sync);
+    } catch (const Error& e) {
+      made.problem = e.what();
+    }
+  };
+  const bool large = c.program.size() > large_program;
+  if (!large || !context.background || options.check || !options.presets.empty()) {
+    make(c, *made_);
+    made_->done = true;
+    return;
+  }
+  context.background([make, made = made_, from = std::make_shared<const wire::Configure>(c)] {
+    make(*from, *made);
+    try {
+      while (made->store && !made->store->build(slices_per_step)) {
+      }
+    } catch (const Error& e) {
+      made->problem = e.what();
+    }
+    made->done = true;
+  });
 }
 
 Setup::Setup(Snapshot& s, PeerId asked_by, uint64_t number)
-    : snapshot(std::move(s)),
-      id(number),
-      store_(std::make_unique<Store>(config_of(*snapshot),
-                                     snapshot->identity.mode == wire::Mode::sync)),
-      complete_(true) {
+    : snapshot(std::move(s)), id(number), complete_(true) {
+  made_->store =
+      std::make_unique<Store>(config_of(*snapshot), snapshot->identity.mode == wire::Mode::sync);
+  made_->done = true;
   for (size_t i = 0; i < snapshot->values.size(); ++i)
-    store_->set_value(i, std::move(snapshot->values[i]));
+    made_->store->set_value(i, std::move(snapshot->values[i]));
   snapshot->values.clear();
-  count();
   if (asked_by != no_peer) asked.emplace_back(asked_by, number);
-}
-
-void Setup::count() {
-  for (size_t i = 0; i < store_->variables().size(); ++i) expected_ += store_->value(i).bytes();
 }
 
 LandingPlace Setup::land(const wire::SetValue& set, uint64_t bulk) {
   landing_ = false;
-  if (set.index >= store_->variables().size()) return {};
-  const Tensor& t = store_->value(set.index);
+  if (!made_->done) {
+    held_ = configurer_;
+    return {LandingPlace::Kind::hold, {}};
+  }
+  const Store* store = made_->store.get();
+  if (store == nullptr || set.index >= store->variables().size()) return {};
+  const Tensor& t = store->value(set.index);
   if (set.offset > t.bytes() || bulk > t.bytes() - set.offset) return {};
   landing_ = true;
   return {LandingPlace::Kind::into,
@@ -97,31 +114,54 @@ LandingPlace Setup::land(const wire::SetValue& set, uint64_t bulk) {
 
 std::string Setup::set_value(uint64_t number, const wire::SetValue& set, uint64_t bulk) {
   if (bulk > 0 && !landing_) {
-    const bool known = set.index < store_->variables().size();
+    const Store& store = *made_->store;
+    const bool known = set.index < store.variables().size();
     return text(bulk, " bytes from offset ", set.offset, " on do not fit ",
-                known
-                    ? text("'", store_->variables()[set.index].name, "', which has ",
-                           store_->value(set.index).bytes(), " bytes")
-                    : text("variable ", set.index, ", and there are ", store_->variables().size()));
+                known ? text("'", store.variables()[set.index].name, "', which has ",
+                             store.value(set.index).bytes(), " bytes")
+                      : text("variable ", set.index, ", and there are ", store.variables().size()));
   }
   landing_ = false;
   received_ += bulk;
   if (!set.last) return "";
-  if (received_ != expected_)
-    return text("the first values are incomplete: ", received_, " of ", expected_, " bytes came");
   asked.emplace_back(configurer_, number);
   configurer_ = no_peer;
   complete_ = true;
   return "";
 }
 
-bool Setup::proceed() { return store_->build(slices_per_step) && complete_; }
+bool Setup::can_proceed() const { return made_->done && (!made_->store || !made_->store->built()); }
+
+std::string Setup::missing() const {
+  if (snapshot || received_ == expected_) return "";
+  return text("the first values are incomplete: ", received_, " of ", expected_, " bytes came");
+}
+
+PeerId Setup::take_held() { return std::exchange(held_, no_peer); }
+
+std::unique_ptr<Store> Setup::take_store() {
+  return made_->done ? std::move(made_->store) : nullptr;
+}
+
+bool Setup::proceed() {
+  if (!made_->done) return false;
+  require(made_->problem.empty(), Error::Kind::config, made_->problem);
+  if (!std::exchange(counted_, true)) {
+    const Store& store = *made_->store;
+    for (size_t i = 0; i < store.variables().size(); ++i) expected_ += store.value(i).bytes();
+    if (store.variables().empty() && configurer_ != no_peer) {
+      complete_ = true;  // a shard without slices: there are fewer than shards
+      asked.emplace_back(std::exchange(configurer_, no_peer), id);
+    }
+  }
+  return made_->store->build(slices_per_step) && complete_;
+}
 
 void Setup::take_presets(const ShardOptions& options) {
-  for (size_t i = 0; !options.presets.empty() && i < store_->variables().size(); ++i) {
-    const auto preset = options.presets.find(store_->variables()[i].name);
+  for (size_t i = 0; !options.presets.empty() && i < made_->store->variables().size(); ++i) {
+    const auto preset = options.presets.find(made_->store->variables()[i].name);
     if (preset == options.presets.end()) continue;
-    const Tensor& to = store_->value(i);
+    const Tensor& to = made_->store->value(i);
     std::memcpy(to.raw(), preset->second.raw(), to.bytes());
   }
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "pserver/fetch.h"
 #include "pserver/identity.h"
 #include "wire/frame.h"
 
@@ -28,6 +29,11 @@ std::string mismatch(const Context& context, const Job* job, bool has_snapshots,
           ? text("; nobody of that job is connected: if it is over, start this pserver again",
                  has_snapshots ? " with another --snapshot_dir" : "")
           : "");
+}
+
+void refuse(Context& context, PeerId peer, uint64_t id, Code code, const std::string& why) {
+  context.out.fail(peer, id, code, why);
+  context.out.close(peer, why);
 }
 
 }  // namespace
@@ -94,7 +100,7 @@ void Shard::handle(PeerId peer, const wire::Message& m, uint64_t bulk, Time now)
   context_.now = now;
   dispatch(peer, m, bulk);
   if (maker_.unfinished()) context_.out.continues = true;
-  if (settle_until_ != Time{} && (!job_ || job_->same_version())) finish_stop();
+  if (settle_until_ != Time{} && (!job_ || job_->state().same_version())) finish_stop();
 }
 
 void Shard::dispatch(PeerId peer, const wire::Message& m, uint64_t bulk) {
@@ -107,7 +113,7 @@ void Shard::dispatch(PeerId peer, const wire::Message& m, uint64_t bulk) {
     return context_.out.send(peer, id, status(context_.now));
   require(from.role != wire::Role::observer, Error::Kind::protocol,
           "an observer may ask for the status only");
-  if (!job_) return refuse(peer, id, Code::stale_epoch, "the job has ended");
+  if (!job_) return refuse(context_, peer, id, Code::stale_epoch, "the job has ended");
   if (const auto* b = std::get_if<wire::Progress>(&m.body)) return job_->beat(peer, id, *b);
   if (stopping_ && !accepted_while_stopping(m)) {
     if (job_->exchange()) job_->exchange()->discard(peer);
@@ -122,7 +128,8 @@ void Shard::dispatch(PeerId peer, const wire::Message& m, uint64_t bulk) {
     return job_->set_value(peer, id, *b, bulk);
   if (const auto* b = std::get_if<wire::Configure>(&m.body)) return job_->configure(peer, id, *b);
   if (const auto* b = std::get_if<wire::Join>(&m.body)) return job_->join(peer, id, *b);
-  if (const auto* b = std::get_if<wire::Fetch>(&m.body)) return fetch(peer, id, *b);
+  if (const auto* b = std::get_if<wire::Fetch>(&m.body))
+    return fetch(context_, *job_, peer, id, *b);
   if (const auto* b = std::get_if<wire::Rollback>(&m.body)) return job_->rollback(peer, id, *b);
   const auto* complete = std::get_if<wire::Complete>(&m.body);
   require(complete != nullptr, Error::Kind::protocol, "a message of type ", wire::name_of(m.body),
@@ -138,18 +145,18 @@ void Shard::hello(PeerId from, uint64_t id, const wire::Hello& h) {
   peer.process = h.process;
   peer.role = h.role;
   if (h.protocol != wire::protocol_version)
-    return refuse(from, id, Code::refused,
+    return refuse(context_, from, id, Code::refused,
                   text("the protocol differs: this pserver speaks version ", wire::protocol_version,
                        " (", build_text(), "), ", peer.process, " speaks ", h.protocol, " (",
                        h.build, "); install the same version on all machines"));
   if (h.role == wire::Role::observer) {
     peer.greeted = true;
   } else {
-    if (stopping_) return refuse(from, id, Code::stopping, going_down);
+    if (stopping_) return refuse(context_, from, id, Code::stopping, going_down);
     const std::string why = mismatch(context_, job_ ? &*job_ : nullptr, maker_.on(), h);
     if (!why.empty()) {
       context_.error(text(peer.process, " was refused: ", why));
-      return refuse(from, id, Code::refused, why);
+      return refuse(context_, from, id, Code::refused, why);
     }
     if (!job_) job_.emplace(context_, maker_, identity_of(h));
     if (!job_->admit(from, id, h)) return;
@@ -157,11 +164,6 @@ void Shard::hello(PeerId from, uint64_t id, const wire::Hello& h) {
   wire::Welcome w = welcome(context_, job_ ? &*job_ : nullptr, maker_, peer);
   w.instance = instance_;
   context_.out.send(from, id, std::move(w));
-}
-
-void Shard::refuse(PeerId peer, uint64_t id, Code code, const std::string& why) {
-  context_.out.fail(peer, id, code, why);
-  context_.out.close(peer, why);
 }
 
 void Shard::push(PeerId peer, uint64_t id, const wire::Push& p, uint64_t bulk) {
@@ -191,28 +193,6 @@ void Shard::pull(PeerId peer, uint64_t id, const wire::Pull& p) {
   context_.out.fail(
       peer, id, Code::stale_epoch,
       text("the pull belongs to epoch ", p.epoch, ", and the shard has no values: greet again"));
-}
-
-void Shard::fetch(PeerId peer, uint64_t id, const wire::Fetch& f) {
-  const Tensor* t = job_->exchange() ? job_->state().store->find_value(f.variable) : nullptr;
-  if (t == nullptr)
-    return context_.out.fail(peer, id, Code::unknown_version,
-                             text("there is no variable '", f.variable, "' on this shard"));
-  if (f.offset > t->bytes() || f.bytes > t->bytes() - f.offset)
-    return context_.out.fail(peer, id, Code::protocol,
-                             text("the variable '", f.variable, "' has ", t->bytes(),
-                                  " bytes, not ", f.bytes, " from offset ", f.offset, " on"));
-  const uint64_t version = job_->lowest_version();
-  context_.out.send(peer, id, wire::Ack{version});
-  const auto bytes_of = [&](const Tensor& from) {
-    return Bytes{static_cast<const std::byte*>(from.raw()) + f.offset, f.bytes};
-  };
-  // In the scope a counter stands where the slice that was updated last left it.
-  const auto count = job_->state().store->schedule().counter_at(f.variable, version);
-  if (!count) return context_.out.add_bulk(bytes_of(*t));
-  const Tensor counter = t->clone();
-  write_number(counter, *count);
-  context_.out.keep_bulk(bytes_of(counter));
 }
 
 // ---- other events
@@ -272,8 +252,8 @@ void Shard::stop(Time now) {
   context_.now = now;
   if (stopping_) return;
   stopping_ = true;
-  const bool waits =
-      maker_.on() && job_ && job_->exchange() && job_->state().sync() && !job_->same_version();
+  const bool waits = maker_.on() && job_ && job_->exchange() && job_->state().sync() &&
+                     !job_->state().same_version();
   if (!waits) return finish_stop();
   settle_version_ = job_->exchange()->rounds().highest_version();
   settle_until_ = now + std::chrono::seconds(settle_seconds);
@@ -295,8 +275,8 @@ bool Shard::accepted_while_stopping(const wire::Message& m) {
 void Shard::finish_stop() {
   if (context_.out.stopped) return;
   if (maker_.on() && job_ && job_->exchange() && !job_->state().store->slices().empty()) {
-    if (!job_->state().sync() || job_->same_version()) {
-      maker_.begin_all(job_->lowest_version());
+    if (!job_->state().sync() || job_->state().same_version()) {
+      maker_.begin_all(job_->state().lowest_version());
       maker_.proceed(~size_t{0});
     } else {
       context_.warn(

@@ -42,6 +42,9 @@ class Shard {
   void stop(Time now);
 
   Outbox& outbox() { return context_.out; }
+  void set_background(std::function<void(std::function<void()>)> run) {
+    context_.background = std::move(run);
+  }
   void release_retired() { context_.retired.clear(); }
   wire::Status status(Time now);
   // Why the job failed, "" where it did not.
@@ -53,10 +56,8 @@ class Shard {
  private:
   void dispatch(PeerId peer, const wire::Message& message, uint64_t bulk);
   void hello(PeerId peer, uint64_t id, const wire::Hello& hello);
-  void refuse(PeerId peer, uint64_t id, wire::FailureCode code, const std::string& why);
   void push(PeerId peer, uint64_t id, const wire::Push& push, uint64_t bulk);
   void pull(PeerId peer, uint64_t id, const wire::Pull& pull);
-  void fetch(PeerId peer, uint64_t id, const wire::Fetch& fetch);
   bool accepted_while_stopping(const wire::Message& message);
   void end_job_if_done();
   void finish_stop();

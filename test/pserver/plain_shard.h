@@ -221,10 +221,10 @@ class PlainShard {
     Outbox& out = shard.outbox();
     std::vector<PeerId> ends, resumes;
     for (size_t i = 0; i < out.size(); ++i) {
-      Action& a = out[i];
-      if (a.kind == Action::Kind::close) ends.push_back(a.peer);
-      if (a.kind == Action::Kind::resume) resumes.push_back(a.peer);
-      if (a.kind != Action::Kind::send) continue;
+      ShardAction& a = out[i];
+      if (a.kind == ShardAction::Kind::close) ends.push_back(a.peer);
+      if (a.kind == ShardAction::Kind::resume) resumes.push_back(a.peer);
+      if (a.kind != ShardAction::Kind::send) continue;
       Reply& r = replies[a.id];
       r.body = out.body(a);
       r.bulk = a.kept;
