@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "io/program_buffer.h"
-#include "pserver/shard.h"
+#include "pserver/service.h"
 #include "pserver/small_job.h"
 #include "wire/connection.h"
 
@@ -27,14 +27,14 @@ class RunningShard {
     thread_.join();
   }
   uint16_t port() const { return shard_.port(); }
-  const Shard& shard() const { return shard_; }
+  const Service& service() const { return shard_; }
 
  private:
   static ShardOptions local(ShardOptions o) {
     o.host = "127.0.0.1";
     return o;
   }
-  Shard shard_;
+  Service shard_;
   std::thread thread_;
 };
 
