@@ -10,8 +10,8 @@ constexpr double slowest = 1024;  // bytes per second that a message must come w
 
 }  // namespace
 
-void PeerLink::start(tcp::socket socket) {
-  connection_ = wire::Connection::start(std::move(socket), *this, true);
+void PeerLink::start(std::unique_ptr<wire::Stream> stream) {
+  connection_ = wire::Connection::start(std::move(stream), *this, true);
   progress_ = connection_->since();
 }
 

@@ -14,7 +14,7 @@ class Service;
 class PeerLink final : public wire::Handler {
  public:
   PeerLink(Service& service, PeerId id) : service_(service), id_(id) {}
-  void start(tcp::socket socket);
+  void start(std::unique_ptr<wire::Stream> stream);
 
   wire::Landing land(wire::Connection&, const wire::Message& message, uint64_t bulk) override;
   void landed(wire::Connection&, std::span<std::byte> part) override;

@@ -53,7 +53,7 @@ Service::~Service() {
 
 void Service::run() {
   flush_denormals();
-  listener_.accept([this](tcp::socket s) { accept(std::move(s)); });
+  listener_.accept([this](std::unique_ptr<wire::Stream> s) { accept(std::move(s)); });
   asio::co_spawn(io_, tick_every_second(), asio::detached);
   wire::Spin spin(options_.spin_microseconds);
   for (;;) {
@@ -76,12 +76,12 @@ void Service::stop() {
 
 // ---- connections
 
-void Service::accept(tcp::socket socket) {
+void Service::accept(std::unique_ptr<wire::Stream> stream) {
   const auto free = std::find(links_.begin(), links_.end(), nullptr);
   const auto id = static_cast<PeerId>(free - links_.begin());
   if (free == links_.end()) links_.emplace_back();
   links_[id] = std::make_unique<PeerLink>(*this, id);
-  links_[id]->start(std::move(socket));
+  links_[id]->start(std::move(stream));
   shard_->opened(id, links_[id]->connection().peer(), Clock::now());
 }
 

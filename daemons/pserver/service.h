@@ -39,7 +39,7 @@ class Service {
   void flush();
 
  private:
-  void accept(tcp::socket socket);
+  void accept(std::unique_ptr<wire::Stream> stream);
   asio::awaitable<void> tick_every_second();
   void tick();
   void proceed();

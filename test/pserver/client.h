@@ -12,6 +12,7 @@
 #include "io/program_buffer.h"
 #include "pserver/service.h"
 #include "pserver/small_job.h"
+#include "support/connect.h"
 #include "wire/connection.h"
 
 namespace paddle {
@@ -103,10 +104,7 @@ struct HelloOptions {
 class Client : public wire::Handler {
  public:
   explicit Client(uint16_t port) {
-    tcp::socket socket(io_);
-    socket.connect({asio::ip::make_address("127.0.0.1"), port});
-    wire::tune(socket);
-    connection_ = wire::Connection::start(std::move(socket), *this, false);
+    connection_ = wire::Connection::start(connect_to(io_, {"127.0.0.1", port}), *this, false);
   }
   ~Client() override {
     if (connection_->open()) connection_->close("the test is over");
