@@ -45,8 +45,8 @@ class Question : public wire::Handler {
   asio::awaitable<void> ask(double seconds) {
     try {
       const wire::Endpoint to = wire::parse_endpoint(out_.endpoint, "pserver");
-      tcp::socket socket = co_await wire::connect(to, seconds);
-      connection_ = wire::Connection::start(std::move(socket), *this, false);
+      std::unique_ptr<wire::Stream> stream = co_await wire::connect(to, seconds);
+      connection_ = wire::Connection::start(std::move(stream), *this, false);
       greet();
     } catch (const Error& e) {
       out_.problem = e.what();

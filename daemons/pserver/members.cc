@@ -15,6 +15,32 @@ std::string wait_text(Time from, Time to) {
   return s < 1 ? "under 1 s" : duration_text(std::floor(s));
 }
 
+void set(Member& m, MemberState state, Time now) {
+  if (m.state != state) m.since = now;
+  m.state = state;
+}
+
+bool lives(const Member& m) {
+  return m.incarnation != 0 && m.connections > 0 && m.state != MemberState::lost;
+}
+
+std::string holder_text(const Member& m, Time now) {
+  return text("trainer ", m.id, " is ", m.process, ", connected ",
+              duration_text(seconds(m.held_since, now)), " ago");
+}
+
+// For a process that asks for any. The same process on another connection keeps what it was given.
+// Ids that nobody ever had go first: a holder without a connection may be about to return.
+std::optional<uint32_t> free_id(const std::vector<Member>& members, uint64_t incarnation) {
+  for (const Member& m : members)
+    if (incarnation != 0 && m.incarnation == incarnation) return m.id;
+  for (const Member& m : members)
+    if (m.incarnation == 0) return m.id;
+  for (const Member& m : members)
+    if (!lives(m) && m.state != MemberState::finished && m.state != MemberState::gone) return m.id;
+  return {};
+}
+
 }  // namespace
 
 LossPolicy loss_policy_of(std::string_view word) {
@@ -36,130 +62,104 @@ std::string name_of(MemberState state) {
   return "";
 }
 
-Members::Members(const MemberOptions& options, Time now)
-    : options_(options), members_(options.trainers) {
-  for (Member& m : members_) m.since = m.heard = m.closed = now;
+Members::Members(const MemberOptions& options, Time now) : options_(options) {
+  for (uint32_t t = 0; t < options.trainers; ++t) add(t, now);
 }
 
-void Members::set(uint32_t trainer, MemberState state, Time now) {
-  Member& m = members_[trainer];
-  if (m.state != state) m.since = now;
-  m.state = state;
+void Members::add(uint32_t trainer, Time now) {
+  Member m{.id = trainer};
+  m.since = m.heard = m.closed = now;
+  if (!members_.empty()) m.steps.assign(members_[0].steps.size(), 0);
+  const auto at = std::find_if(members_.begin(), members_.end(),
+                               [&](const Member& o) { return o.id > trainer; });
+  members_.insert(at, std::move(m));
 }
 
-bool Members::lives(const Member& m) const {
-  return m.incarnation != 0 && m.connections > 0 && m.state != MemberState::lost;
+void Members::remove(uint32_t trainer) {
+  std::erase_if(members_, [&](const Member& m) { return m.id == trainer; });
 }
 
 std::string Members::name(uint32_t trainer) const {
-  const std::string& process = members_[trainer].process;
+  const std::string& process = (*this)[trainer].process;
   return text("trainer ", trainer, process.empty() ? "" : " (" + process + ")");
-}
-
-std::string Members::holder_text(uint32_t trainer, Time now) const {
-  const Member& m = members_[trainer];
-  return text("trainer ", trainer, " is ", m.process, ", connected ",
-              duration_text(seconds(m.held_since, now)), " ago");
 }
 
 Members::Admission Members::admit(const Applicant& g, Time now) {
   using Verdict = Admission::Verdict;
-  uint32_t id = g.trainer;
-  if (g.takes_id) {
-    // The same process on another connection keeps what it was given.
-    for (id = 0; id < count() && !holds(id, g.incarnation); ++id) {
-    }
-    // Those that nobody ever had go first: a holder without a connection may be about to return.
-    if (id == count())
-      for (id = 0; id < count() && members_[id].incarnation != 0; ++id) {
-      }
-    if (id == count())
-      for (id = 0; id < count(); ++id) {
-        const MemberState s = members_[id].state;
-        if (!lives(members_[id]) && s != MemberState::finished && s != MemberState::gone) break;
-      }
-    if (id == count())
-      return {Verdict::refused, 0,
-              text("all ", count(), " trainer ids are taken (", holder_text(0, now), "); start ",
-                   count(), " trainers, or more with a larger --num_gradient_servers")};
-  }
-  if (id >= count())
-    return {Verdict::refused, id,
-            text("trainer_id ", id, " is not one of the ", count(), " of this job (0 to ",
-                 count() - 1, "); see --trainer_id and --num_gradient_servers")};
-  Member& m = members_[id];
+  const size_t count = members_.size();
+  const std::optional<uint32_t> id = g.takes_id ? free_id(members_, g.incarnation) : g.trainer;
+  if (!id)
+    return {Verdict::refused, 0,
+            text("all ", count, " trainer ids are taken (", holder_text(members_[0], now),
+                 "); start ", count, " trainers, or more with a larger --num_gradient_servers")};
+  if (!has(*id))
+    return {Verdict::refused, *id,
+            text("trainer_id ", *id, " is not one of the ", count, " of this job (0 to ", count - 1,
+                 "); see --trainer_id and --num_gradient_servers")};
+  Member& m = (*this)[*id];
   if (m.incarnation != g.incarnation && lives(m))
-    return {Verdict::refused, id,
-            text("there is a trainer with this id already: ", holder_text(id, now),
+    return {Verdict::refused, *id,
+            text("there is a trainer with this id already: ", holder_text(m, now),
                  "; give each trainer its own --trainer_id")};
   if (m.expired == g.incarnation)
-    return {Verdict::expired, id,
-            text("trainer ", id, " was lost and the job went on without it: it must join again")};
+    return {Verdict::expired, *id,
+            text("trainer ", *id, " was lost and the job went on without it: it must join again")};
   if (m.incarnation != g.incarnation) {
     m.incarnation = g.incarnation;
     m.held_since = now;
     m.connections = 0;
-    m.last_words.clear();
-    if (m.state == MemberState::joined) set(id, MemberState::absent, now);
+    m.last_error.clear();
+    if (m.state == MemberState::joined) set(m, MemberState::absent, now);
   }
   m.process = g.process;
   m.heard = now;
-  return {Verdict::admitted, id, ""};
+  return {Verdict::admitted, *id, ""};
 }
 
 bool Members::holds(uint32_t trainer, uint64_t incarnation) const {
-  return trainer < count() && incarnation != 0 && members_[trainer].incarnation == incarnation;
+  return has(trainer) && incarnation != 0 && (*this)[trainer].incarnation == incarnation;
 }
 
 void Members::opened(uint32_t trainer, Time now) {
-  ++members_[trainer].connections;
-  members_[trainer].heard = now;
+  ++(*this)[trainer].connections;
+  heard(trainer, now);
 }
 
 void Members::closed(uint32_t trainer, uint64_t incarnation, Time now) {
   if (!holds(trainer, incarnation)) return;
-  Member& m = members_[trainer];
+  Member& m = (*this)[trainer];
   m.connections = std::max(0, m.connections - 1);
   m.closed = now;
 }
 
 void Members::join(uint32_t trainer, uint64_t first_round, Time now) {
-  set(trainer, MemberState::joined, now);
-  members_[trainer].first_round = first_round;
-  members_[trainer].was_joined = true;
-  members_[trainer].heard = now;
+  Member& m = (*this)[trainer];
+  set(m, MemberState::joined, now);
+  m.first_round = first_round;
+  m.was_joined = true;
+  m.heard = now;
 }
 
-void Members::finish(uint32_t trainer, Time now) { set(trainer, MemberState::finished, now); }
-void Members::bye(uint32_t trainer, Time now) { set(trainer, MemberState::gone, now); }
+void Members::finish(uint32_t trainer, Time now) {
+  set((*this)[trainer], MemberState::finished, now);
+}
 
-void Members::begin_again(Time now) {
-  for (uint32_t t = 0; t < count(); ++t) {
-    set(t, MemberState::absent, now);
-    members_[t].first_round = members_[t].expired = 0;
-    members_[t].was_joined = false;
-    members_[t].heard = now;
+void Members::leave(uint32_t trainer, Time now) { set((*this)[trainer], MemberState::gone, now); }
+
+void Members::begin_again(size_t slices, Time now) {
+  for (Member& m : members_) {
+    set(m, MemberState::absent, now);
+    m.first_round = m.expired = 0;
+    m.was_joined = false;
+    m.heard = now;
+    m.last_push.reset();
+    m.steps.assign(slices, 0);
   }
 }
 
-void Members::lose(uint32_t trainer, const std::string& why, Time now) {
-  Member& m = members_[trainer];
-  set(trainer, MemberState::lost, now);
-  if (options_.policy == LossPolicy::drop) m.expired = m.incarnation;
-  const std::string words = m.last_words.empty() ? "" : "; its last words: " + m.last_words;
-  if (options_.policy == LossPolicy::fail)
-    fail(text(name(trainer), " was lost (", why, ") and --on_trainer_loss=fail ends the job",
-              words));
-  const char* next = options_.policy == LossPolicy::wait   ? "rounds wait for its return"
-                     : options_.policy == LossPolicy::drop ? "the others go on without it"
-                                                           : "the job ends";
-  log_warn(text(name(trainer), " is lost: ", why, "; ", next, words));
-}
-
-std::vector<uint32_t> Members::sweep(Time now) {
-  std::vector<uint32_t> lost;
-  for (uint32_t t = 0; t < count(); ++t) {
-    const Member& m = members_[t];
+std::vector<Loss> Members::expire(Time now) {
+  std::vector<Loss> lost;
+  for (Member& m : members_) {
     const bool restarting = m.state == MemberState::absent && m.was_joined;
     if (m.state != MemberState::joined && !restarting) continue;
     const double silent = seconds(m.heard, now);
@@ -169,14 +169,19 @@ std::vector<uint32_t> Members::sweep(Time now) {
     else if (away(m, now))
       why = text("its connections closed ", duration_text(seconds(m.closed, now)), " ago");
     if (why.empty()) continue;
-    lose(t, why, now);
-    lost.push_back(t);
+    set(m, MemberState::lost, now);
+    if (options_.policy == LossPolicy::drop) m.expired = m.incarnation;
+    const char* next = options_.policy == LossPolicy::wait   ? "rounds wait for its return"
+                       : options_.policy == LossPolicy::drop ? "the others go on without it"
+                                                             : "the job ends";
+    const std::string error = m.last_error.empty() ? "" : "; its last words: " + m.last_error;
+    log_warn(text(name(m.id), " is lost: ", why, "; ", next, error));
+    lost.push_back({m.id, text("(", why, ") and --on_trainer_loss=fail ends the job", error)});
   }
   return lost;
 }
 
-bool Members::required(uint32_t trainer, uint64_t round) const {
-  const Member& m = members_[trainer];
+bool Members::required(const Member& m, uint64_t round) const {
   switch (m.state) {
     case MemberState::absent: return options_.policy != LossPolicy::drop || m.expired == 0;
     case MemberState::joined: return options_.policy != LossPolicy::drop || round >= m.first_round;
@@ -185,11 +190,6 @@ bool Members::required(uint32_t trainer, uint64_t round) const {
     case MemberState::gone: return false;
   }
   return false;
-}
-
-bool Members::all_joined() const {
-  return std::none_of(members_.begin(), members_.end(),
-                      [](const Member& m) { return m.state == MemberState::absent; });
 }
 
 bool Members::away(const Member& m, Time now) const {
@@ -218,20 +218,21 @@ uint32_t Members::finished() const {
 }
 
 bool Members::saved() const {
+  if (members_.empty() || members_[0].id != 0) return true;
   const MemberState s = members_[0].state;
   return s == MemberState::gone || (s == MemberState::lost && options_.policy == LossPolicy::drop);
 }
 
 std::string Members::waiting_for(uint32_t trainer, uint64_t round, Time since, Time now) const {
-  const Member& m = members_[trainer];
-  const std::string who = text("waiting for trainer ", trainer, " of ", count(), ": ");
+  const Member& m = (*this)[trainer];
+  const std::string who = text("waiting for trainer ", trainer, " of ", members_.size(), ": ");
   switch (m.state) {
     case MemberState::absent:
       return text(who, m.connections > 0 ? "connected, not joined yet (" : "not joined yet (",
                   wait_text(m.since, now), ")");
     case MemberState::lost:
       return text(who, "lost, ", m.process,
-                  m.last_words.empty() ? "" : text(" failed (", m.last_words, ") and"),
+                  m.last_error.empty() ? "" : text(" failed (", m.last_error, ") and"),
                   " said nothing for ", wait_text(m.heard, now));
     default:
       return text(who, "its gradient of step ", round, ", ", m.process, " (", wait_text(since, now),

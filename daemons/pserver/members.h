@@ -2,13 +2,13 @@
 // waits. Pure logic: time is given, nothing is sent.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/clock.h"
+#include "pserver/peers.h"
 
 namespace paddle {
 
@@ -38,7 +38,13 @@ struct MemberOptions {
   double lease_seconds = 10, reconnect_seconds = 2;
 };
 
+// Async: how old the gradients of a trainer were, in versions, and how many were not applied.
+struct Staleness {
+  uint64_t max = 0, sum = 0, count = 0, dropped = 0, not_finite = 0;
+};
+
 struct Member {
+  uint32_t id = 0;
   MemberState state = MemberState::absent;
   Time since{};              // of the state
   uint64_t incarnation = 0;  // of the holder, 0 where there is none
@@ -48,12 +54,31 @@ struct Member {
   bool was_joined = false;   // once, in this job
   uint64_t first_round = 0;  // joined: rounds from here on wait for it
   uint64_t expired = 0;      // the incarnation that lost its lease under `drop`
-  std::string last_words;    // what it said before it failed
+  std::string last_error;    // what it reported before it failed
+  std::optional<wire::LastPush> last_push;
+  wire::Progress progress;  // as its last heartbeat said
+  Staleness staleness;
+  Traffic traffic;  // of its connections that have ended
+  // By place of the slice: steps of this trainer that are in the slice or, in sync, in the sum of
+  // its open round.
+  std::vector<uint64_t> steps;
+
+  // Sync: the gradient for the round that makes `version` + 1 is there.
+  bool contributed(size_t place, uint64_t version) const { return steps[place] > version; }
+};
+
+// A trainer whose lease has just ended.
+struct Loss {
+  uint32_t trainer = 0;
+  std::string why;  // for the sentence that ends the job where the policy says so
 };
 
 class Members {
  public:
+  // Trainers 0 to trainers - 1.
   Members(const MemberOptions& options, Time now);
+  void add(uint32_t trainer, Time now);
+  void remove(uint32_t trainer);
 
   struct Admission {
     enum class Verdict { admitted, refused, expired } verdict = Verdict::refused;
@@ -67,50 +92,47 @@ class Members {
   void closed(uint32_t trainer, uint64_t incarnation, Time now);
   // Whether this incarnation holds the id.
   bool holds(uint32_t trainer, uint64_t incarnation) const;
-  void heard(uint32_t trainer, Time now) { members_[trainer].heard = now; }
+  void heard(uint32_t trainer, Time now) { (*this)[trainer].heard = now; }
   void join(uint32_t trainer, uint64_t first_round, Time now);
   void finish(uint32_t trainer, Time now);
-  void bye(uint32_t trainer, Time now);
-  void restore_finished(uint32_t trainer, Time now) { set(trainer, MemberState::finished, now); }
-  // Everybody has to join again (the job went back); what each holds stays.
-  void begin_again(Time now);
+  void leave(uint32_t trainer, Time now);
+  // Everybody has to join again (the job went back); what each holds stays. There are this many
+  // slices, and no gradient of anybody is in them.
+  void begin_again(size_t slices, Time now);
 
-  // Leases: who was lost just now.
-  std::vector<uint32_t> sweep(Time now);
+  // Leases: whose ended just now.
+  std::vector<Loss> expire(Time now);
   // Whether a round of this number must have the trainer's gradient.
-  bool required(uint32_t trainer, uint64_t round) const;
-  bool all_joined() const;
-  // Everybody said goodbye, or has finished and does not return; and somebody was there.
+  bool required(const Member& m, uint64_t round) const;
+  // Everybody has left, or has finished and does not return; and somebody was there.
   bool all_done(Time now) const;
   uint32_t finished() const;
-  // Trainer 0, who saves for all, said goodbye, or was dropped: nobody has to stay for it.
+  // Trainer 0, which saves for all, has left or was dropped: nobody has to stay for it.
   bool saved() const;
-  // Why the job ended, "" while it goes on.
-  const std::string& failure() const { return failure_; }
-  void fail(const std::string& why) {
-    if (failure_.empty()) failure_ = why;
-  }
 
   // "waiting for trainer 1 of 2: not joined yet (12 s)", or of a round: "its gradient of step 7".
   std::string waiting_for(uint32_t trainer, uint64_t round, Time since, Time now) const;
   // "trainer 1 (host:pid)"
   std::string name(uint32_t trainer) const;
 
-  uint32_t count() const { return static_cast<uint32_t>(members_.size()); }
-  Member& operator[](uint32_t trainer) { return members_[trainer]; }
-  const Member& operator[](uint32_t trainer) const { return members_[trainer]; }
-  const MemberOptions& options() const { return options_; }
+  // In the order of their ids.
+  std::vector<Member>& all() { return members_; }
+  const std::vector<Member>& all() const { return members_; }
+  bool has(uint32_t trainer) const { return find(trainer) < members_.size(); }
+  Member& operator[](uint32_t trainer) { return members_[find(trainer)]; }
+  const Member& operator[](uint32_t trainer) const { return members_[find(trainer)]; }
 
  private:
-  void set(uint32_t trainer, MemberState state, Time now);
-  bool lives(const Member& m) const;
+  size_t find(uint32_t trainer) const {  // members_.size() where there is none
+    if (trainer < members_.size() && members_[trainer].id == trainer) return trainer;
+    size_t i = 0;
+    while (i < members_.size() && members_[i].id != trainer) ++i;
+    return i;
+  }
   bool away(const Member& m, Time now) const;  // for longer than it takes to return
-  std::string holder_text(uint32_t trainer, Time now) const;
-  void lose(uint32_t trainer, const std::string& why, Time now);
 
   MemberOptions options_;
   std::vector<Member> members_;
-  std::string failure_;
 };
 
 }  // namespace paddle

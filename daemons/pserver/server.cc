@@ -85,7 +85,7 @@ Server::Server(std::vector<ShardOptions> shards)
       ++done_;
       raise(event_);
     };
-    shards_.push_back(std::make_unique<Shard>(std::move(s)));
+    shards_.push_back(std::make_unique<Service>(std::move(s)));
   }
 }
 
@@ -103,9 +103,9 @@ void Server::announce() const {
     log_info(text("Server listening on ", hosts_[i], ":", shards_[i]->port()));
 }
 
-void Server::run(Shard& shard) {
+void Server::run(Service& service) {
   try {
-    shard.run();
+    service.run();
   } catch (...) {
     if (!failed_.exchange(true)) problem_ = std::current_exception();
     raise(event_);

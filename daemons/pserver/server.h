@@ -10,7 +10,7 @@
 
 #include "base/descriptor.h"
 #include "options/options.h"
-#include "pserver/shard.h"
+#include "pserver/service.h"
 
 namespace paddle {
 
@@ -41,14 +41,14 @@ class Server {
   std::string failure() const;
 
  private:
-  void run(Shard& shard);
+  void run(Service& service);
   void wait();
   void end();
 
   Descriptor event_;  // raised by threads for the one in serve()
   std::vector<bool> sparse_;
   std::vector<std::string> hosts_;
-  std::vector<std::unique_ptr<Shard>> shards_;
+  std::vector<std::unique_ptr<Service>> shards_;
   std::vector<std::thread> threads_;
   size_t dense_ = 0;
   std::atomic<size_t> done_ = 0;

@@ -1,131 +1,295 @@
 #include "pserver/shard.h"
 
-#include <sys/random.h>
-
 #include <algorithm>
+#include <cstring>
 
-#include "base/log.h"
-#include "obs/progress.h"
-#include "wire/spin.h"
+#include "pserver/fetch.h"
+#include "pserver/identity.h"
+#include "wire/frame.h"
 
 namespace paddle {
 namespace {
 
-constexpr int settle_seconds = 2;  // for the step at hand, when a signal asks to stop
+using Code = wire::FailureCode;
 
-uint64_t random_number() {
-  uint64_t n = 0;
-  if (::getrandom(&n, sizeof n, 0) != sizeof n)
-    n = static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-  return n | 1;
+constexpr uint64_t max_discard = uint64_t{1} << 32;  // bulk that is read only to be thrown away
+constexpr int settle_seconds = 2;  // for the step at hand, when a signal asks to stop
+constexpr const char* going_down = "this pserver is going down";
+
+// "" where the trainer fits the pserver and its job.
+std::string mismatch(const Context& context, const Job* job, bool has_snapshots,
+                     const wire::Hello& h) {
+  const std::string why = options_mismatch(context.options, h, context.label);
+  if (!why.empty() || job == nullptr) return why;
+  const bool no_trainer_connected = std::none_of(context.peers.begin(), context.peers.end(),
+                                                 [](const Peer& p) { return p.is_trainer(); });
+  return identity_mismatch(
+      job->state().identity, h,
+      no_trainer_connected
+          ? text("; nobody of that job is connected: if it is over, start this pserver again",
+                 has_snapshots ? " with another --snapshot_dir" : "")
+          : "");
+}
+
+void refuse(Context& context, PeerId peer, uint64_t id, Code code, const std::string& why) {
+  context.out.fail(peer, id, code, why);
+  context.out.close(peer, why);
 }
 
 }  // namespace
 
-Shard::Shard(ShardOptions options)
-    : options_(std::move(options)),
-      listener_(io_, options_.host, options_.port),
-      timer_(io_),
-      instance_(random_number()) {
-  if (options_.sparse || options_.snapshots.directory.empty()) return;
-  snapshots_ = std::make_unique<Snapshots>(
-      options_.snapshots, options_.index, [this](uint64_t step, const std::string& problem) {
-        asio::post(io_, [this, step, problem] { on_written(step, problem); });
-      });
-  if (auto s = snapshots_->newest()) {
+Shard::Shard(const ShardOptions& options, SnapshotDisk* disk, std::string label, uint64_t instance,
+             Time now)
+    : context_{.options = options, .label = std::move(label), .now = now},
+      maker_(disk, options.snapshots),
+      instance_(instance),
+      started_(now) {
+  if (disk == nullptr) return;
+  if (auto s = disk->newest()) {
     const uint64_t step = s->step;
-    take_up(std::move(*s));
-    log_info(text("port ", port(), ": took up the snapshot of step ", step, " of the job '",
-                  identity_->job, "'"));
+    job_.emplace(context_, maker_, std::move(*s));
+    context_.info(text("took up the snapshot of step ", step, " of the job '",
+                       job_->state().identity.job, "'"));
   }
 }
 
-Shard::~Shard() { snapshots_.reset(); }
+// ---- connections
 
-void Shard::accept(tcp::socket socket) { peers_.emplace_back(*this, std::move(socket)); }
-
-void Shard::run() {
-  flush_denormals();
-  listener_.accept([this](tcp::socket s) { accept(std::move(s)); });
-  asio::co_spawn(io_, sweep_every_second(), asio::detached);
-  loop();
+void Shard::opened(PeerId peer, std::string address, Time now) {
+  context_.now = now;
+  if (context_.peers.size() <= peer) context_.peers.resize(peer + 1);
+  context_.peers[peer] = {.open = true, .address = std::move(address)};
 }
 
-void Shard::loop() {
-  wire::Spin spin(options_.spin_microseconds);
-  for (;;) {
-    const Time before = Clock::now();
-    if (io_.run_one() == 0) return;
-    spin.slept(Clock::now() - before);
-    spin.look(io_, [this] { return io_.stopped(); });
+void Shard::gone(PeerId from, const std::string& why, Time now) {
+  context_.now = now;
+  Peer& peer = context_.peers[from];
+  if (!peer.open) return;
+  if (peer.is_trainer()) context_.info(text("the connection of ", peer.name(), " ended: ", why));
+  peer.open = false;
+  if (job_) job_->gone(from);
+  peer = {};
+  const bool members = std::any_of(context_.peers.begin(), context_.peers.end(),
+                                   [](const Peer& p) { return p.is_member(); });
+  if (members || stopping_) return;
+  // An identity that nobody stands for any more binds nobody.
+  if (job_ && job_->shard_state() == wire::ShardState::empty && job_->state().failure.empty())
+    job_.reset();
+  end_job_if_done();
+}
+
+// ---- messages
+
+LandingPlace Shard::land(PeerId peer, const wire::Message& m, uint64_t bulk, Time now) {
+  context_.now = now;
+  const auto* push = std::get_if<wire::Push>(&m.body);
+  const auto* set = std::get_if<wire::SetValue>(&m.body);
+  require(context_.peers[peer].is_trainer() && (push || set), Error::Kind::protocol,
+          "a message of type ", wire::name_of(m.body), " with ", bulk, " bytes of bulk");
+  require(bulk <= max_discard, Error::Kind::protocol, "a message with ", bulk, " bytes of bulk");
+  if (!job_) return {};
+  if (set) return job_->land_value(peer, *set, bulk);
+  return job_->exchange() ? job_->exchange()->land(peer, *push, bulk) : LandingPlace{};
+}
+
+void Shard::landed(PeerId peer, size_t bytes) {
+  if (job_ && job_->exchange()) job_->exchange()->landed(peer, bytes);
+}
+
+void Shard::handle(PeerId peer, const wire::Message& m, uint64_t bulk, Time now) {
+  context_.now = now;
+  dispatch(peer, m, bulk);
+  if (maker_.unfinished()) context_.out.continues = true;
+  if (settle_until_ != Time{} && (!job_ || job_->state().same_version())) finish_stop();
+}
+
+void Shard::dispatch(PeerId peer, const wire::Message& m, uint64_t bulk) {
+  const uint64_t id = m.id;
+  if (const auto* b = std::get_if<wire::Hello>(&m.body)) return hello(peer, id, *b);
+  const Peer& from = context_.peers[peer];
+  require(from.greeted, Error::Kind::protocol, "a message of type ", wire::name_of(m.body),
+          " before the greeting");
+  if (std::holds_alternative<wire::StatusAsk>(m.body))
+    return context_.out.send(peer, id, status(context_.now));
+  require(from.role != wire::Role::observer, Error::Kind::protocol,
+          "an observer may ask for the status only");
+  if (!job_) return refuse(context_, peer, id, Code::stale_epoch, "the job has ended");
+  if (const auto* b = std::get_if<wire::Progress>(&m.body)) return job_->beat(peer, id, *b);
+  if (stopping_ && !accepted_while_stopping(m)) {
+    if (job_->exchange()) job_->exchange()->discard(peer);
+    return context_.out.fail(peer, id, Code::stopping, going_down);
+  }
+  require(from.role == wire::Role::trainer, Error::Kind::protocol,
+          "a connection for heartbeats carries nothing else");
+  job_->heard(from.trainer);
+  if (const auto* b = std::get_if<wire::Push>(&m.body)) return push(peer, id, *b, bulk);
+  if (const auto* b = std::get_if<wire::Pull>(&m.body)) return pull(peer, id, *b);
+  if (const auto* b = std::get_if<wire::SetValue>(&m.body))
+    return job_->set_value(peer, id, *b, bulk);
+  if (const auto* b = std::get_if<wire::Configure>(&m.body)) return job_->configure(peer, id, *b);
+  if (const auto* b = std::get_if<wire::Join>(&m.body)) return job_->join(peer, id, *b);
+  if (const auto* b = std::get_if<wire::Fetch>(&m.body))
+    return fetch(context_, *job_, peer, id, *b);
+  if (const auto* b = std::get_if<wire::Rollback>(&m.body)) return job_->rollback(peer, id, *b);
+  const auto* complete = std::get_if<wire::Complete>(&m.body);
+  require(complete != nullptr, Error::Kind::protocol, "a message of type ", wire::name_of(m.body),
+          ", which nobody sends to a pserver");
+  job_->complete(peer, id, *complete);
+  end_job_if_done();
+}
+
+void Shard::hello(PeerId from, uint64_t id, const wire::Hello& h) {
+  Peer& peer = context_.peers[from];
+  require(!peer.greeted, Error::Kind::protocol, "a second greeting on one connection");
+  check_hello(h);
+  peer.process = h.process;
+  peer.role = h.role;
+  if (h.protocol != wire::protocol_version)
+    return refuse(context_, from, id, Code::refused,
+                  text("the protocol differs: this pserver speaks version ", wire::protocol_version,
+                       " (", build_text(), "), ", peer.process, " speaks ", h.protocol, " (",
+                       h.build, "); install the same version on all machines"));
+  if (h.role == wire::Role::observer) {
+    peer.greeted = true;
+  } else {
+    if (stopping_) return refuse(context_, from, id, Code::stopping, going_down);
+    const std::string why = mismatch(context_, job_ ? &*job_ : nullptr, maker_.on(), h);
+    if (!why.empty()) {
+      context_.error(text(peer.process, " was refused: ", why));
+      return refuse(context_, from, id, Code::refused, why);
+    }
+    if (!job_) job_.emplace(context_, maker_, identity_of(h));
+    if (!job_->admit(from, id, h)) return;
+  }
+  wire::Welcome w = welcome(context_, job_ ? &*job_ : nullptr, maker_, peer);
+  w.instance = instance_;
+  context_.out.send(from, id, std::move(w));
+}
+
+void Shard::push(PeerId peer, uint64_t id, const wire::Push& p, uint64_t bulk) {
+  const std::string& failure = job_->state().failure;
+  Exchange* exchange = job_->exchange();
+  if (exchange == nullptr)
+    return context_.out.fail(peer, id, failure.empty() ? Code::stale_epoch : Code::job_failed,
+                             failure.empty()
+                                 ? text(context_.peers[peer].name(), ": its push belongs to epoch ",
+                                        p.epoch, ", and the shard has no values: greet again")
+                                 : failure);
+  if (!failure.empty()) {
+    exchange->discard(peer);
+    return context_.out.fail(peer, id, Code::job_failed, failure);
+  }
+  try {
+    exchange->push(peer, id, p, bulk);
+  } catch (Error& e) {  // only a program that cannot be run: nobody can go on
+    job_->fail(e.within("updating the slices of step ", p.step).what());
   }
 }
 
-void Shard::stop() {
-  asio::post(io_, [this] {
-    if (stopping_) return;
-    stopping_ = true;
-    listener_.stop();
-    const bool waits = snapshots_ && state_ == wire::ShardState::ready && sync() && !even();
-    if (!waits) return finish_stop();
-    settle_version_ = highest_version();
-    settle_until_ = Clock::now() + std::chrono::seconds(settle_seconds);
-  });
+void Shard::pull(PeerId peer, uint64_t id, const wire::Pull& p) {
+  const std::string& failure = job_->state().failure;
+  if (!failure.empty()) return context_.out.fail(peer, id, Code::job_failed, failure);
+  if (job_->exchange()) return job_->exchange()->pull(peer, id, p);
+  context_.out.fail(
+      peer, id, Code::stale_epoch,
+      text("the pull belongs to epoch ", p.epoch, ", and the shard has no values: greet again"));
 }
 
-// All slices are at the same version, so that a snapshot of this moment makes sense.
-bool Shard::even() const { return lowest_version() == highest_version(); }
+// ---- other events
 
-uint64_t Shard::highest_version() const {
-  uint64_t high = base_step_;
-  if (store_)
-    for (const Slice& s : store_->slices()) high = std::max(high, s.version());
-  return high;
+void Shard::tick(Time now) {
+  context_.now = now;
+  if (settle_until_ != Time{} && now > settle_until_) return finish_stop();
+  if (stopping_ || !job_) return;
+  job_->tick();
+  end_job_if_done();
+}
+
+void Shard::proceed(Time now) {
+  context_.now = now;
+  if (job_) job_->proceed();
+}
+
+void Shard::written(uint64_t step, const std::string& problem, Time now) {
+  context_.now = now;
+  maker_.written(step, problem.empty());
+  if (problem.empty())
+    log_detail(1, text(context_.label, "wrote the snapshot of step ", step));
+  else
+    context_.error(text("there is no snapshot of step ", step, ": ", problem,
+                        "; training goes on, and the one before stays"));
+  if (job_) job_->close_rounds();  // updates may have waited for the disk
+}
+
+void Shard::end_job_if_done() {
+  if (done_ || stopping_ || !job_ || !job_->done()) return;
+  failure_ = job_->state().failure;
+  context_.info(text("the job '", job_->state().identity.job,
+                     failure_.empty() ? "' is done" : "' has failed"));
+  done_ = context_.options.exit_when_done;
+  if (failure_.empty()) maker_.mark_ended();
+  job_.reset();
+  for (PeerId p = 0; p < context_.peers.size(); ++p)  // the next job knows nothing of them
+    if (context_.peers[p].is_member()) context_.out.close(p, "the job has ended");
+  if (done_ && context_.options.on_done) context_.options.on_done();
+}
+
+wire::Status Shard::status(Time now) {
+  context_.now = now;
+  wire::Status s = report(context_, job_ ? &*job_ : nullptr, maker_);
+  s.instance = instance_;
+  s.uptime = seconds(started_, now);
+  if (stopping_) {
+    s.state = wire::ShardState::stopping;
+    s.waiting.clear();
+  }
+  return s;
+}
+
+// ---- stopping
+
+void Shard::stop(Time now) {
+  context_.now = now;
+  if (stopping_) return;
+  stopping_ = true;
+  const bool waits = maker_.on() && job_ && job_->exchange() && job_->state().sync() &&
+                     !job_->state().same_version();
+  if (!waits) return finish_stop();
+  settle_version_ = job_->exchange()->rounds().highest_version();
+  settle_until_ = now + std::chrono::seconds(settle_seconds);
 }
 
 // While it stops, a shard whose slices stand between two steps takes what the slower ones lack.
-bool Shard::settles(const wire::Body& body) {
-  if (settle_until_ == Time{} || state_ != wire::ShardState::ready) return false;
-  if (std::holds_alternative<wire::Pull>(body)) return true;
-  const auto* push = std::get_if<wire::Push>(&body);
-  const Slice* slice = push && !push->parts.empty() ? store_->slice(push->parts[0].slice) : nullptr;
-  return slice != nullptr && slice->version() < settle_version_;
+bool Shard::accepted_while_stopping(const wire::Message& m) {
+  if (settle_until_ == Time{} || !job_->exchange()) return false;
+  if (std::holds_alternative<wire::Pull>(m.body)) return true;
+  const auto* push = std::get_if<wire::Push>(&m.body);
+  return push != nullptr &&
+         std::all_of(push->parts.begin(), push->parts.end(), [&](const wire::PushPart& p) {
+           const Slice* s = job_->state().store->find(p.slice);
+           return s != nullptr && s->version() < settle_version_;
+         });
 }
 
 // Every update that was begun is done: updates and this run in one thread.
 void Shard::finish_stop() {
-  if (io_.stopped()) return;
-  if (snapshots_ && state_ == wire::ShardState::ready && !store_->slices().empty()) {
-    if (!sync() || even())
-      snapshot_all(lowest_version());
-    else
-      log_warn(text("port ", port(),
-                    ": slices stand between two steps, so there is no snapshot "
-                    "of this moment; the one before stays"));
-  }
-  state_ = wire::ShardState::stopping;
-  for (Peer& p : peers_)
-    if (p.connection->open() && p.greeted) {
-      fail(p, 0, Code::stopping, "this pserver is going down");
-      p.connection->flush();
+  if (context_.out.stopped) return;
+  if (maker_.on() && job_ && job_->exchange() && !job_->state().store->slices().empty()) {
+    if (!job_->state().sync() || job_->state().same_version()) {
+      maker_.begin_all(job_->state().lowest_version());
+      maker_.proceed(~size_t{0});
+    } else {
+      context_.warn(
+          "slices stand between two steps, so there is no snapshot of this moment; the one before "
+          "stays");
     }
-  if (snapshots_) snapshots_->drain();
-  end_loop();
-}
-
-void Shard::end_loop() {
-  std::vector<Peer*> open;
-  for (Peer& p : peers_)
-    if (p.connection->open()) open.push_back(&p);
-  for (Peer* p : open) p->connection->close("this pserver is going down");
-  io_.stop();
-}
-
-void Shard::become_empty(const std::string& why) {
-  drop_store(why);
-  state_ = wire::ShardState::empty;
-  configured_by_.clear();
-  init_.clear();
+  }
+  for (PeerId p = 0; p < context_.peers.size(); ++p) {
+    if (!context_.peers[p].open) continue;
+    if (context_.peers[p].greeted) context_.out.fail(p, 0, Code::stopping, going_down);
+    context_.out.close(p, going_down);
+  }
+  context_.out.stopped = true;
 }
 
 }  // namespace paddle

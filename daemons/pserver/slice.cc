@@ -9,81 +9,81 @@
 namespace paddle {
 
 Slice::Slice(SliceInfo info, const Program& program, Scope& scope, ThreadPool& pool,
-             const SliceOptions& options)
+             Tensor& scratch, const SliceOptions& options)
     : info_(std::move(info)),
       variable_(scope.var(info_.name)),
-      update_(program, info_.block, info_.name, info_.grad, scope, pool, options.may_lower),
-      keeps_previous_(options.keeps_previous),
-      contributed_(options.trainers, false),
-      steps_(options.trainers, 0) {
+      update_(program, info_.block, info_.name, info_.grad, scope, pool, scratch,
+              options.may_lower),
+      bytes_(variable_.tensor.bytes()),
+      sync_(options.sync) {
   const Tensor& values = variable_.tensor;
-  if (keeps_previous_) other_ = Tensor(values.dtype(), values.shape());
-  for (uint32_t t = 0; t < options.trainers; ++t)
-    inboxes_.emplace_back(values.dtype(), values.shape());
-  grads_.reserve(options.trainers);
+  if (sync_) spare_ = Tensor(values.dtype(), values.shape());
+  if (sync_ && !lowered()) mean_ = Tensor(values.dtype(), values.shape());
 }
 
-bool Slice::finite(uint32_t trainer, size_t first, size_t count) const {
-  const Tensor& t = inboxes_[trainer];
-  return with_float(t.dtype(), [&](auto z) {
+bool Slice::finite(const std::byte* grad, size_t count) const {
+  return with_float(variable_.tensor.dtype(), [&](auto z) {
     using T = decltype(z);
-    return optim::all_finite<T>(t.data<T>() + first / sizeof(T),
+    return optim::all_finite<T>(reinterpret_cast<const T*>(grad),
                                 static_cast<int64_t>(count / sizeof(T)));
   });
 }
 
-void Slice::contribute(uint32_t trainer) {
-  if (!contributed_[trainer]) ++contributors_;
-  contributed_[trainer] = true;
+std::span<std::byte> Slice::take_spare() {
+  assert(sync_ && summed_ == 0);
+  has_previous_ = false;
+  return bytes_of(spare_);
 }
 
-void Slice::close_round() {
-  assert(contributors_ > 0);
-  grads_.clear();
-  for (size_t t = 0; t < inboxes_.size(); ++t)
-    if (contributed_[t]) grads_.push_back(inboxes_[t].raw());
-  advance(grads_);
-  contributed_.assign(contributed_.size(), false);
-  contributors_ = 0;
-}
-
-void Slice::apply(uint32_t trainer) {
-  const void* grad = inboxes_[trainer].raw();
-  advance({&grad, 1});
-}
-
-void Slice::add(uint32_t trainer) {
-  const Tensor &values = variable_.tensor, &delta = inboxes_[trainer];
-  with_float(values.dtype(), [&](auto z) {
+void Slice::add_to_sum(const std::byte* grad) {
+  if (summed_ == 0) {
+    std::memcpy(take_spare().data(), grad, bytes_);
+    return begin_sum();
+  }
+  ++summed_;
+  with_float(spare_.dtype(), [&](auto z) {
     using T = decltype(z);
-    optim::add<T>(delta.data<T>(), values.numel(), values.data<T>());
+    optim::add<T>(reinterpret_cast<const T*>(grad), spare_.numel(), spare_.data<T>());
   });
+}
+
+// A lowered update writes over the sum. A plan works on the variable's own memory, so the old
+// values are copied to the spare buffer, and the sum is kept in a third one.
+void Slice::close_round() {
+  assert(summed_ > 0);
+  Tensor& values = variable_.tensor;
+  if (lowered()) {
+    update_.run(spare_.raw(), summed_, values, spare_, version_);
+    std::swap(values, spare_);
+  } else {
+    std::swap(spare_, mean_);
+    std::memcpy(spare_.raw(), values.raw(), bytes_);
+    update_.run(mean_.raw(), summed_, values, values, version_);
+  }
+  has_previous_ = true;
+  summed_ = 0;
   ++version_;
 }
 
-// A lowered update writes the other buffer, and both change places. A plan works on the variable's
-// own memory, so there the old values step aside.
-void Slice::advance(std::span<const void* const> grads) {
-  Tensor& values = variable_.tensor;
-  if (!keeps_previous_) {
-    update_.run(grads, values, values, version_);
-  } else if (update_.lowered()) {
-    update_.run(grads, values, other_, version_);
-    std::swap(values, other_);
-  } else {
-    std::memcpy(other_.raw(), values.raw(), values.bytes());
-    update_.run(grads, values, values, version_);
-  }
-  has_previous_ = keeps_previous_;
+void Slice::apply(std::byte* grad) {
+  const Tensor& values = variable_.tensor;
+  update_.run(grad, 1, values, values, version_);
+  ++version_;
+}
+
+void Slice::add(const std::byte* difference) {
+  const Tensor& values = variable_.tensor;
+  with_float(values.dtype(), [&](auto z) {
+    using T = decltype(z);
+    optim::add<T>(reinterpret_cast<const T*>(difference), values.numel(), values.data<T>());
+  });
   ++version_;
 }
 
 void Slice::restart(uint64_t version) {
   version_ = version;
   has_previous_ = false;
-  contributed_.assign(contributed_.size(), false);
-  contributors_ = 0;
-  steps_.assign(steps_.size(), 0);
+  summed_ = 0;
 }
 
 }  // namespace paddle

@@ -1,6 +1,10 @@
-// One slice of a parameter as a shard keeps it: values, the version before them, room for one
-// gradient of every trainer, and who has contributed to the round that is open. Belongs to the
-// shard's thread.
+// One slice of a parameter as a shard keeps it: its values, and in sync training a second buffer.
+// That buffer holds the version before the values until the first gradient of the open round comes;
+// from then on it holds the sum of the round's gradients, and when the round closes the new values
+// are written over the sum and both change places. Belongs to the shard's thread.
+//
+// Nobody misses the version before: a trainer pushes step t only when it has version t of all
+// parameters, so all rounds of step t-1 are closed everywhere, and whoever restarts needs t.
 #pragma once
 
 #include <cstdint>
@@ -20,20 +24,19 @@ struct SliceInfo {
 };
 
 struct SliceOptions {
-  uint32_t trainers = 1;
-  bool keeps_previous = true;  // sync: version - 1 stays readable
-  bool may_lower = true;       // false: the update runs as a plan even where a rule would do
+  bool sync = true;       // rounds, and two versions
+  bool may_lower = true;  // false: the update runs as a plan even where a rule would do
 };
 
 class Slice {
  public:
   // The variable `info.name` and the state of its update are in the scope, with their shapes.
-  // Throws Error(config) for a block that cannot be run.
-  Slice(SliceInfo info, const Program& program, Scope& scope, ThreadPool& pool,
+  // `scratch` as for Update. Throws Error(config) for a block that cannot be run.
+  Slice(SliceInfo info, const Program& program, Scope& scope, ThreadPool& pool, Tensor& scratch,
         const SliceOptions& options);
 
   const SliceInfo& info() const { return info_; }
-  size_t bytes() const { return variable_.tensor.bytes(); }
+  size_t bytes() const { return bytes_; }
   bool lowered() const { return update_.lowered(); }
   // Values and state: the variables that a snapshot of this slice holds.
   const Names& state() const { return update_.variables(); }
@@ -42,49 +45,42 @@ class Slice {
   std::span<const std::byte> values() const { return bytes_of(variable_.tensor); }
   // Of version() - 1; empty where there are none.
   std::span<const std::byte> previous() const {
-    return has_previous_ ? bytes_of(other_) : std::span<const std::byte>{};
+    return has_previous_ ? bytes_of(spare_) : std::span<const std::byte>{};
   }
+  // Whether these bytes, whole elements of a gradient, are free of NaN and Inf.
+  bool finite(const std::byte* grad, size_t bytes) const;
 
-  // Where the gradient of a trainer lands.
-  std::span<std::byte> inbox(uint32_t trainer) const { return bytes_of(inboxes_[trainer]); }
-  // Whether these bytes of it, whole elements, are free of NaN and Inf.
-  bool finite(uint32_t trainer, size_t first, size_t bytes) const;
-  bool finite(uint32_t trainer) const { return finite(trainer, 0, bytes()); }
-
-  // Sync: the gradient of a trainer for the open round is in its inbox.
-  void contribute(uint32_t trainer);
-  bool contributed(uint32_t trainer) const { return contributed_[trainer]; }
-  uint32_t contributors() const { return contributors_; }
-  // The average of all contributions makes the next version.
+  // Sync: where the first gradient of the round lands. The version before is gone after this.
+  std::span<std::byte> take_spare();
+  // Sync: the first gradient is in the spare buffer.
+  void begin_sum() { summed_ = 1; }
+  // Sync: adds a gradient, in the order of trainers; the first one is copied.
+  void add_to_sum(const std::byte* grad);
+  uint32_t summed() const { return summed_; }
+  // Sync: the average of the summed gradients makes the next version.
   void close_round();
 
-  // Async: the gradient, or geo: the difference, in the inbox makes the next version at once.
-  void apply(uint32_t trainer);
-  void add(uint32_t trainer);
-  // Async: steps of a trainer that are in the values.
-  uint64_t steps_of(uint32_t trainer) const { return steps_[trainer]; }
-  void set_steps(uint32_t trainer, uint64_t steps) { steps_[trainer] = steps; }
+  // Async: a gradient, which may be changed, or geo: a difference, makes the next version at once.
+  void apply(std::byte* grad);
+  void add(const std::byte* difference);
 
-  // The values in the scope are now those of `version`; nobody has contributed yet.
+  // The values in the scope are now those of `version`; nothing is summed yet.
   void restart(uint64_t version);
 
  private:
   static std::span<std::byte> bytes_of(const Tensor& t) {
     return {static_cast<std::byte*>(t.raw()), t.bytes()};
   }
-  void advance(std::span<const void* const> grads);
 
   SliceInfo info_;
   Variable& variable_;
   Update update_;
-  bool keeps_previous_, has_previous_ = false;
-  Tensor other_;  // the version before, or room for the next one
+  size_t bytes_;
+  bool sync_, has_previous_ = false;
+  Tensor spare_;  // the version before, or the sum
+  Tensor mean_;   // sync: for an update that is not lowered, which needs the sum beside both
   uint64_t version_ = 0;
-  std::vector<Tensor> inboxes_;
-  std::vector<bool> contributed_;
-  uint32_t contributors_ = 0;
-  std::vector<uint64_t> steps_;
-  std::vector<const void*> grads_;
+  uint32_t summed_ = 0;
 };
 
 }  // namespace paddle

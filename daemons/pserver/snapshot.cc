@@ -67,18 +67,19 @@ SnapshotMember member_of(const form::Member& m) {
 }
 
 Snapshot snapshot_of(const form::Snapshot& f, std::vector<ValueRecord>& values) {
-  Snapshot s{.identity = {.job = f.job()->str(),
-                          .program = f.training_program()->str(),
-                          .set_by = "the snapshot of step " + std::to_string(f.step()),
-                          .mode = static_cast<wire::Mode>(f.mode()),
-                          .trainers = f.members()->size(),
-                          .shard = f.shard(),
-                          .shards = f.shards()},
-             .init = f.init()->str(),
-             .configured_by = f.configured_by()->str(),
-             .epoch = f.epoch(),
-             .step = f.step(),
-             .program = std::string(f.program()->begin(), f.program()->end())};
+  Snapshot s{
+      .identity = {.job = f.job()->str(),
+                   .program = f.training_program()->str(),
+                   .set_by = "the snapshot of step " + std::to_string(f.step()),
+                   .mode = static_cast<wire::Mode>(f.mode()),
+                   .trainers = f.members()->size(),
+                   .shard = f.shard(),
+                   .shards = f.shards()},
+      .init = f.init()->str(),
+      .configured_by = f.configured_by()->str(),
+      .epoch = f.epoch(),
+      .step = f.step(),
+      .program = std::make_shared<const std::string>(f.program()->begin(), f.program()->end())};
   for (const form::Slice* x : *f.slices())
     s.slices.push_back(
         {{.id = x->id(), .name = x->name()->str(), .grad = x->grad()->str(), .block = x->block()},
@@ -109,7 +110,7 @@ std::string write_manifest(const Snapshot& s, const std::vector<ValueRecord>& va
   const auto job = b.CreateString(s.identity.job), digest = b.CreateString(s.identity.program);
   const auto init = b.CreateString(s.init), by = b.CreateString(s.configured_by);
   const auto program =
-      b.CreateVector(reinterpret_cast<const uint8_t*>(s.program.data()), s.program.size());
+      b.CreateVector(reinterpret_cast<const uint8_t*>(s.program->data()), s.program->size());
   b.Finish(form::CreateSnapshot(b, job, digest, static_cast<uint8_t>(s.identity.mode),
                                 s.identity.shard, s.identity.shards, init, by, s.epoch, s.step,
                                 program, slices, variables, members),

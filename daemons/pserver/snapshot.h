@@ -2,6 +2,7 @@
 // all. schemas/snapshot.fbs and schemas/README.md describe the files.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,7 +36,8 @@ struct Snapshot {
   Identity identity;
   std::string init, configured_by;
   uint64_t epoch = 0, step = 0;
-  std::string program;  // of the shard, as schemas/program.fbs
+  std::shared_ptr<const std::string> program;  // of the shard, as schemas/program.fbs; shared with
+                                               // the job and other snapshots of it
   std::vector<SnapshotSlice> slices;
   std::vector<SnapshotMember> members;
   std::vector<KeptVariable> variables;

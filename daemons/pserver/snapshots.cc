@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <utility>
 
 #include "base/file.h"
@@ -52,7 +53,6 @@ Snapshots::~Snapshots() {
   {
     const std::lock_guard lock(mutex_);
     ends_ = true;
-    next_.reset();
   }
   changed_.notify_all();
   thread_.join();
@@ -87,7 +87,8 @@ std::optional<Snapshot> Snapshots::newest() {
   return {};
 }
 
-Snapshot Snapshots::load(uint64_t step) const {
+Snapshot Snapshots::load(uint64_t step) {
+  drain();
   require(is_directory(path(step)), Error::Kind::data, "there is no snapshot of step ", step,
           " in '", root_, "'");
   return read_snapshot(path(step));
@@ -101,38 +102,39 @@ void Snapshots::set_aside(uint64_t step) {
     log_warn(text("the damaged snapshot of step ", step, " is now '", to, "'"));
 }
 
-// Leaving one out would be quicker, but shards that leave out different ones have no common step to
-// go back to.
 void Snapshots::write(Snapshot snapshot) {
+  auto shared = std::make_shared<const Snapshot>(std::move(snapshot));  // functions are copied
+  later([this, shared] { write_one(*shared); });
+}
+
+void Snapshots::later(std::function<void()> work) {
   {
-    std::unique_lock lock(mutex_);
-    if (next_ && !said_slow_)
-      log_warn(
-          text("the disk is slower than the snapshots, and updates wait for it: a longer "
-               "--snapshot_period than ",
-               options_.period, " helps"));
-    said_slow_ = said_slow_ || next_;
-    changed_.wait(lock, [&] { return !next_; });
-    next_ = std::move(snapshot);
+    const std::lock_guard lock(mutex_);
+    work_.push_back(std::move(work));
   }
   changed_.notify_all();
 }
 
 void Snapshots::drain() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return !next_ && !busy_; });
+  changed_.wait(lock, [&] { return work_.empty() && !busy_; });
 }
 
 void Snapshots::serve() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] { return ends_ || next_; });
-    if (ends_) return;
-    const Snapshot snapshot = std::move(*std::exchange(next_, std::nullopt));
+    changed_.wait(lock, [&] { return ends_ || !work_.empty(); });
+    if (work_.empty()) return;
+    std::function<void()> work = std::move(work_.front());
+    work_.pop_front();
     busy_ = true;
     lock.unlock();
-    changed_.notify_all();
-    write_one(snapshot);
+    try {
+      work();
+    } catch (const std::exception& e) {
+      log_error(text("cannot change the snapshots in '", root_, "': ", e.what()));
+    }
+    work = nullptr;  // its memory goes before anybody is told
     lock.lock();
     busy_ = false;
     changed_.notify_all();
@@ -143,37 +145,35 @@ void Snapshots::write_one(const Snapshot& snapshot) {
   std::string problem;
   try {
     write_snapshot(path(snapshot.step), snapshot);
-    remove_old();
+    const std::vector<uint64_t> all = steps();
+    for (size_t i = 0; i + options_.keep < all.size(); ++i)
+      remove_tree(root_, snapshot_name(all[i]));
   } catch (const std::exception& e) {
     problem = e.what();
   }
   written_(snapshot.step, problem);
 }
 
-void Snapshots::remove_old() {
-  std::vector<uint64_t> all = steps();
-  for (size_t i = 0; i + options_.keep < all.size(); ++i) remove_tree(root_, snapshot_name(all[i]));
-}
-
 void Snapshots::remove_after(uint64_t step) {
-  drain();
-  for (const uint64_t s : steps())
-    if (s > step) remove_tree(root_, snapshot_name(s));
+  later([this, step] {
+    for (const uint64_t s : steps())
+      if (s > step) remove_tree(root_, snapshot_name(s));
+  });
 }
 
 void Snapshots::mark_ended() {
-  drain();
-  write_file_atomically(root_ + "/" + ended_name, "");
+  later([this] { write_file_atomically(root_ + "/" + ended_name, ""); });
 }
 
 // What is left of an ended job goes; a job that is configured anew keeps nothing of the past
 // either.
 void Snapshots::begin_job() {
-  drain();
-  remove_tree(root_, ended_name);
-  for (const uint64_t s : steps()) remove_tree(root_, snapshot_name(s));
-  for (const std::string& name : list_directory(root_))
-    if (name.ends_with(damaged)) remove_tree(root_, name);
+  later([this] {
+    remove_tree(root_, ended_name);
+    for (const uint64_t s : steps()) remove_tree(root_, snapshot_name(s));
+    for (const std::string& name : list_directory(root_))
+      if (name.ends_with(damaged)) remove_tree(root_, name);
+  });
 }
 
 }  // namespace paddle

@@ -1,8 +1,10 @@
-// The snapshots of one shard: which there are, writing new ones in the background, removing old
-// ones. One process at a time may use a directory. All methods belong to the shard's thread.
+// The snapshots of one shard in a directory: which there are, writing new ones in the background,
+// removing old ones. One process at a time may use a directory. All methods belong to the shard's
+// thread; what they ask for is done by another one, in order.
 #pragma once
 
 #include <condition_variable>
+#include <deque>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -11,17 +13,11 @@
 #include <vector>
 
 #include "base/descriptor.h"
-#include "pserver/snapshot.h"
+#include "pserver/snapshot_disk.h"
 
 namespace paddle {
 
-struct SnapshotOptions {
-  std::string directory;  // "" makes none
-  uint64_t period = 100;  // steps
-  size_t keep = 3;
-};
-
-class Snapshots {
+class Snapshots final : public SnapshotDisk {
  public:
   // Called from the writing thread with the step and "" or what went wrong.
   using Written = std::function<void(uint64_t step, const std::string& problem)>;
@@ -29,38 +25,26 @@ class Snapshots {
   // Takes the directory <directory>/shard-<index>. Throws Error(config) where another process has
   // it, Error(io) where it cannot be made.
   Snapshots(const SnapshotOptions& options, size_t index, Written written);
-  ~Snapshots();  // ends after the write at hand
+  ~Snapshots() override;  // does what was asked for first
   Snapshots(const Snapshots&) = delete;
   Snapshots& operator=(const Snapshots&) = delete;
 
-  bool due(uint64_t version) const { return version % options_.period == 0; }
-  uint64_t period() const { return options_.period; }
-  // Steps of the finished ones, rising.
-  std::vector<uint64_t> steps() const;
+  std::vector<uint64_t> steps() const override;
+  std::optional<Snapshot> newest() override;
+  Snapshot load(uint64_t step) override;
+  void set_aside(uint64_t step) override;
+  void write(Snapshot snapshot) override;
+  void remove_after(uint64_t step) override;
+  void mark_ended() override;
+  void begin_job() override;
 
-  // The newest that is whole; those that are damaged are named in the log. Nothing where the job
-  // in it has ended, or where there is none. Throws Error(data) where all of them are damaged:
-  // starting afresh would lose the model without a word.
-  std::optional<Snapshot> newest();
-  Snapshot load(uint64_t step) const;  // throws Error(data) or Error(io)
-  // A damaged one is not offered any more; it stays on the disk under another name.
-  void set_aside(uint64_t step);
-
-  // Hands it to the writing thread; waits while another one waits for its turn there.
-  void write(Snapshot snapshot);
-  // Returns when nothing is left to write.
+  // Returns when nothing is left to do.
   void drain();
 
-  // Those after `step` belong to a past that was given up.
-  void remove_after(uint64_t step);
-  // The job has ended: the next start shall not take up its snapshots. The next job removes them.
-  void mark_ended();
-  void begin_job();
-
  private:
+  void later(std::function<void()> work);
   void serve();
   void write_one(const Snapshot& snapshot);
-  void remove_old();
   std::string path(uint64_t step) const { return root_ + "/" + snapshot_name(step); }
 
   SnapshotOptions options_;
@@ -69,8 +53,8 @@ class Snapshots {
   Written written_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::optional<Snapshot> next_;
-  bool busy_ = false, ends_ = false, said_slow_ = false;
+  std::deque<std::function<void()>> work_;
+  bool busy_ = false, ends_ = false;
   std::thread thread_;
 };
 

@@ -3,13 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 namespace paddle {
 namespace {
-
-constexpr uint32_t max_slice_id = 1u << 20;
 
 // Overflow is no number of bytes.
 uint64_t bytes_of(const KeptVariable& v) {
@@ -21,46 +18,56 @@ uint64_t bytes_of(const KeptVariable& v) {
   return bytes;
 }
 
-void check_variable(const KeptVariable& v, const Var* declared) {
-  require(size_of(v.dtype) > 0, Error::Kind::config, "the variable '", v.name,
-          "' has an unknown element type (", static_cast<int>(v.dtype), ")");
-  require(declared != nullptr, Error::Kind::config, "the variable '", v.name,
-          "' is not in the program that came with it");
-  require(declared->dtype == v.dtype && declared->shape == v.shape, Error::Kind::config,
-          "the variable '", v.name, "' came as ", name_of(v.dtype), " ", v.shape,
-          "; the program says ", name_of(declared->dtype), " ", declared->shape);
-}
-
 }  // namespace
 
-Store::Store(StoreConfig config, uint32_t trainers, bool sync, bool may_lower)
-    : config_(std::move(config)) {
-  check();
-  check_memory(trainers, sync);
+Store::Store(StoreConfig config, bool sync, bool may_lower)
+    : config_(std::move(config)), options_{sync, may_lower} {
+  check_config(config_);
+  for (uint32_t i = 0; i < config_.variables.size(); ++i)
+    index_.emplace(config_.variables[i].name, i);
+  check_memory();
+  values_.reserve(config_.variables.size());
   for (const KeptVariable& v : config_.variables) {
     Variable& variable = scope_.var(v.name);
     variable.tensor = Tensor(v.dtype, v.shape);
     values_.push_back(&variable);
   }
-  const SliceOptions options{trainers, sync, may_lower};
   // What a shared block makes for a slice passes through the scope.
-  const std::vector<int32_t> shared = shared_blocks();
-  for (const int32_t block : shared)
+  shared_ = shared_blocks(config_);
+  for (const int32_t block : shared_)
     for (const auto& op : config_.program.block(block).ops())
       for (const std::string& n : op->out.all()) scope_.var(n);
-  for (SliceInfo& info : config_.slices) {
-    info.place = slices_.size();
-    Slice& s = slices_.emplace_back(info, config_.program, scope_, pool_, options);
-    if (by_id_.size() <= info.id) by_id_.resize(info.id + 1, nullptr);
-    by_id_[info.id] = &s;
-  }
-  schedule_ = std::make_unique<Schedule>(config_.program, shared, scope_, pool_);
+  slices_.reserve(config_.slices.size());  // by_id_ points into it
+  own_.reserve(config_.slices.size());
 }
 
-const Tensor* Store::find_value(const std::string& name) const {
-  for (size_t i = 0; i < values_.size(); ++i)
-    if (config_.variables[i].name == name) return &values_[i]->tensor;
-  return nullptr;
+bool Store::build(size_t count) {
+  for (; count > 0 && slices_.size() < config_.slices.size(); --count) {
+    SliceInfo& info = config_.slices[slices_.size()];
+    info.place = slices_.size();
+    Slice& s = slices_.emplace_back(info, config_.program, scope_, pool_, scratch_, options_);
+    if (by_id_.size() <= info.id) by_id_.resize(info.id + 1, nullptr);
+    by_id_[info.id] = &s;
+    std::vector<uint32_t>& own = own_.emplace_back();
+    own.push_back(index_.at(info.name));
+    for (const std::string& n : s.state())
+      if (const auto it = index_.find(n); it != index_.end()) own.push_back(it->second);
+  }
+  if (slices_.size() < config_.slices.size()) return false;
+  if (!schedule_) schedule_ = std::make_unique<Schedule>(config_.program, shared_, scope_, pool_);
+  return true;
+}
+
+const Tensor* Store::find_value(std::string_view name) const {
+  const auto it = index_.find(name);
+  return it == index_.end() ? nullptr : &values_[it->second]->tensor;
+}
+
+void Store::set_value(size_t index, Tensor value) {
+  const KeptVariable& v = config_.variables[index];
+  require(value.dtype() == v.dtype && value.shape() == v.shape, Error::Kind::config,
+          "the value of '", v.name, "' has another type or shape than the variable");
+  values_[index]->tensor = std::move(value);
 }
 
 void Store::start(uint64_t version) {
@@ -68,83 +75,27 @@ void Store::start(uint64_t version) {
   for (Slice& s : slices_) s.restart(version);
 }
 
-// Blocks that no slice names, after the first one, which holds listen_and_serv alone.
-std::vector<int32_t> Store::shared_blocks() const {
-  std::vector<int32_t> out;
-  for (size_t i = 1; i < config_.program.num_blocks(); ++i) {
-    const auto block = static_cast<int32_t>(i);
-    const bool used = std::any_of(config_.slices.begin(), config_.slices.end(),
-                                  [&](const SliceInfo& s) { return s.block == block; });
-    if (!used) out.push_back(block);
-  }
-  return out;
-}
-
-void Store::check() const {
-  const Block& global = config_.program.global();
-  std::set<std::string> names;
+// Any number of trainers needs the same memory: their gradients are added up as they come.
+void Store::check_memory() {
+  uint64_t total = 0, slices = 0, largest = 0;
   for (const KeptVariable& v : config_.variables) {
-    check_variable(v, global.find(v.name));
-    require(names.insert(v.name).second, Error::Kind::config, "the variable '", v.name,
-            "' came twice");
-  }
-  std::set<std::string> slices;
-  std::set<uint32_t> ids;
-  for (const SliceInfo& s : config_.slices) {
-    require(names.count(s.name) == 1, Error::Kind::config, "the slice '", s.name,
-            "' is not among the variables that came with it");
-    require(slices.insert(s.name).second && ids.insert(s.id).second, Error::Kind::config,
-            "the slice '", s.name, "' (id ", s.id, ") came twice");
-    require(s.id < max_slice_id, Error::Kind::config, "the slice '", s.name, "' has the id ", s.id,
-            "; at most ", max_slice_id, " slices are possible");
-    require(s.block > 0 && static_cast<size_t>(s.block) < config_.program.num_blocks(),
-            Error::Kind::config, "the slice '", s.name, "' shall be updated by block ", s.block,
-            ", and the program has ", config_.program.num_blocks(), " blocks");
-    require(config_.program.block(s.block).find(s.grad) != nullptr, Error::Kind::config,
-            "the gradient '", s.grad, "' of the slice '", s.name, "' is not in the program");
-  }
-  check_inputs();
-}
-
-// Nothing is read that nobody has written.
-void Store::check_inputs() const {
-  std::set<std::string> shared;
-  for (const KeptVariable& v : config_.variables) shared.insert(v.name);
-  const auto walk = [&](int32_t block, std::set<std::string>& known) {
-    for (const auto& op : config_.program.block(block).ops()) {
-      if ((op->role() & role::dist) != 0) continue;
-      for (const std::string& n : op->in.all())
-        require(n == empty_name || known.count(n) == 1, Error::Kind::config, "the variable '", n,
-                "' is read before anything writes it (", op_text(*op), ")");
-      for (const std::string& n : op->out.all()) known.insert(n);
-    }
-  };
-  for (const int32_t block : shared_blocks()) walk(block, shared);
-  for (const SliceInfo& s : config_.slices) {
-    std::set<std::string> known = shared;
-    known.insert(s.grad);
-    walk(s.block, known);
-  }
-}
-
-void Store::check_memory(uint32_t trainers, bool sync) const {
-  uint64_t total = 0, slices = 0;
-  for (const KeptVariable& v : config_.variables) {
-    const uint64_t bytes = bytes_of(v);
-    const bool is_slice = std::any_of(config_.slices.begin(), config_.slices.end(),
-                                      [&](const SliceInfo& s) { return s.name == v.name; });
-    total += bytes;
-    if (is_slice) slices += bytes;
+    total += bytes_of(v);
     require(total < (uint64_t{1} << 56), Error::Kind::config, "the variables of this shard need ",
             total >> 30, " GiB");
   }
-  const uint64_t all = total + slices * (trainers + (sync ? 1 : 0));
-  const auto room = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
-                    static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
-  require(all <= room, Error::Kind::config, "this shard would need ", all >> 20, " MiB (",
-          total >> 20, " of parameters and state, ", slices >> 20, " of gradients for each of ",
-          trainers, " trainers), and the machine has ", room >> 20,
-          "; use more pservers or fewer trainers");
+  for (const SliceInfo& s : config_.slices) {
+    const uint64_t bytes = bytes_of(config_.variables[index_.at(s.name)]);
+    slices += bytes;
+    largest = std::max(largest, bytes);
+  }
+  pool_sizes_ = pool_sizes(slices, largest);
+  const uint64_t gradients = pool_sizes_.total() + (options_.sync ? slices : 0);
+  const auto memory = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+                      static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  require(total + gradients <= memory, Error::Kind::config, "this shard would need ",
+          (total + gradients) >> 20, " MiB (", total >> 20, " of parameters and state, ",
+          gradients >> 20, " for gradients), and the machine has ", memory >> 20,
+          "; use more pservers");
 }
 
 }  // namespace paddle

@@ -2,11 +2,13 @@
 // the learning rate. Made by one configuration, checked for meaning before memory is taken.
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
+#include "pserver/gradient_pool.h"
 #include "pserver/schedule.h"
 #include "pserver/slice.h"
 
@@ -24,22 +26,39 @@ struct StoreConfig {
   std::vector<KeptVariable> variables;  // slices and all that their updates keep
 };
 
+// What can be said of a configuration without its values. Throws Error(config) where the parts do
+// not fit each other.
+void check_config(const StoreConfig& config);
+// Blocks that no slice names, after the first one, which holds listen_and_serv alone.
+std::vector<int32_t> shared_blocks(const StoreConfig& config);
+
 class Store {
  public:
   // Throws Error(config) where the parts do not fit each other, or where the machine has not
-  // enough memory for them.
-  Store(StoreConfig config, uint32_t trainers, bool sync, bool may_lower = true);
+  // enough memory for them. The values have their memory; build() makes the slices.
+  Store(StoreConfig config, bool sync, bool may_lower = true);
+  // Makes the next `count` slices; true when all are there. A store of many slices is built in
+  // steps, so that its thread is free in between. Throws Error(config) for a block that cannot be
+  // run.
+  bool build(size_t count);
+  bool built() const { return schedule_ != nullptr; }
 
   const Program& program() const { return config_.program; }
   const std::vector<KeptVariable>& variables() const { return config_.variables; }
   // In the order of the configuration. The memory stays in place but for the values of slices.
   const Tensor& value(size_t index) const { return values_[index]->tensor; }
-  const Tensor* find_value(const std::string& name) const;
+  const Tensor* find_value(std::string_view name) const;
+  // Before build(): takes the memory as it is. Throws Error(config) where it does not fit.
+  void set_value(size_t index, Tensor value);
 
-  std::deque<Slice>& slices() { return slices_; }
-  const std::deque<Slice>& slices() const { return slices_; }
+  std::vector<Slice>& slices() { return slices_; }
+  const std::vector<Slice>& slices() const { return slices_; }
   // By id of the cut, or null.
   Slice* slice(uint32_t id) { return id < by_id_.size() ? by_id_[id] : nullptr; }
+  const Slice* find(uint32_t id) const { return id < by_id_.size() ? by_id_[id] : nullptr; }
+  // Variables that belong to one slice: its values and its state, without what all slices share.
+  const std::vector<uint32_t>& variables_of(const Slice& s) const { return own_[s.info().place]; }
+  const PoolSizes& pool() const { return pool_sizes_; }
 
   // All values are there: they are those of `version`.
   void start(uint64_t version);
@@ -47,17 +66,20 @@ class Store {
   const Schedule& schedule() const { return *schedule_; }
 
  private:
-  void check() const;
-  void check_memory(uint32_t trainers, bool sync) const;
-  void check_inputs() const;
-  std::vector<int32_t> shared_blocks() const;
+  void check_memory();
 
   StoreConfig config_;
+  SliceOptions options_;
   ThreadPool pool_{1};
   Scope scope_;
+  Tensor scratch_{DType::f64, {update_part}};
+  PoolSizes pool_sizes_;
+  std::vector<int32_t> shared_;
   std::vector<Variable*> values_;
-  std::deque<Slice> slices_;
+  std::unordered_map<std::string_view, uint32_t> index_;  // of values_
+  std::vector<Slice> slices_;
   std::vector<Slice*> by_id_;
+  std::vector<std::vector<uint32_t>> own_;
   std::unique_ptr<Schedule> schedule_;
 };
 

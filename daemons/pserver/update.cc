@@ -2,16 +2,13 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cstring>
 
 #include "optim/merge.h"
-#include "optim/stream.h"
 
 namespace paddle {
 namespace {
 
 constexpr size_t max_numbers = 8, max_states = 4;
-constexpr int64_t stream_bytes = 2 << 20;  // of a slice that has left the cache when it is needed
 
 bool is_shard_work(const Op& op) { return (op.role() & role::dist) != 0; }
 
@@ -20,14 +17,23 @@ bool touches(const Op& op, const Names& names) {
                      [&](const std::string& n) { return op.in.uses(n) || op.out.uses(n); });
 }
 
-// A copy of `program` in which `block` has only the ops that `keeps` says.
+// A program of one block: the ops of `block` that `keeps` says, and the variables that they name.
+// Copying the whole program for each slice would make joining slow where there are many.
 template <class Keeps>
 std::unique_ptr<Program> reduced(const Program& program, int32_t block, const Keeps& keeps) {
-  auto copy = std::make_unique<Program>(program);
-  Block& b = copy->block(block);
-  for (size_t i = b.ops().size(); i-- > 0;)
-    if (!keeps(i, *program.block(block).ops()[i])) b.remove_op(i);
-  return b.ops().empty() ? nullptr : std::move(copy);
+  const Block& from = program.block(block);
+  auto out = std::make_unique<Program>();
+  out->random_seed = program.random_seed;
+  Block& to = out->append_block(0);
+  for (size_t i = 0; i < from.ops().size(); ++i) {
+    const Op& op = *from.ops()[i];
+    if (!keeps(i, op)) continue;
+    for (const Slots* slots : {&op.in, &op.out})
+      for (const std::string& n : slots->all())
+        if (const Var* v = from.find(n)) out->global().create(*v);
+    to.adopt(op);
+  }
+  return to.ops().empty() ? nullptr : std::move(out);
 }
 
 // Settings as the op runs with them: what stands in it, or the rule's default.
@@ -73,8 +79,9 @@ std::optional<LoweredOp> arrays_of(const Op& op, const Tensor& param, Scope& sco
 }  // namespace
 
 Update::Update(const Program& program, int32_t block, const std::string& param,
-               const std::string& grad, Scope& scope, ThreadPool& pool, bool may_lower)
-    : pool_(pool), shape_(scope.tensor(param).shape()) {
+               const std::string& grad, Scope& scope, ThreadPool& pool, Tensor& scratch,
+               bool may_lower)
+    : pool_(pool), scratch_(scratch), shape_(scope.tensor(param).shape()) {
   const Block& b = program.block(block);
   const DType dtype = scope.tensor(param).dtype();
   require(dtype == DType::f32 || dtype == DType::f64, Error::Kind::config, "the parameter '", param,
@@ -84,18 +91,16 @@ Update::Update(const Program& program, int32_t block, const std::string& param,
   const auto plan = [&](const auto& keeps, const Names& feeds) -> std::unique_ptr<Plan> {
     const auto part = reduced(program, block, keeps);
     if (!part) return nullptr;
-    return std::make_unique<Plan>(*part, block, scope, feeds, Names{}, pool, PlanOptions{});
+    return std::make_unique<Plan>(*part, 1, scope, feeds, Names{}, pool, PlanOptions{});
   };
   if (op_) {
     const size_t at = *optimizer_op(b, param);
     before_ = plan([&](size_t i, const Op& op) { return i < at && own(i, op); }, {});
     after_ = plan([&](size_t i, const Op& op) { return i > at && own(i, op); }, {});
-    merged_ = Tensor(dtype, {std::min(update_part, shape_.numel())});
   } else {
     whole_ = plan(own, {grad});
     require(whole_ != nullptr, Error::Kind::config, "block ", block, ", which shall update '",
             param, "', has no ops");
-    merged_ = Tensor(dtype, shape_);
   }
   for (const auto& op : b.ops()) {
     if (is_shard_work(*op)) continue;
@@ -121,63 +126,54 @@ void Update::lower(const Block& block, const std::string& param, const std::stri
   assert(!op_ || (op_->rule->numbers.size() <= max_numbers && op_->states.size() <= max_states));
 }
 
-void Update::run(std::span<const void* const> grads, const Tensor& from, const Tensor& to,
-                 uint64_t step) {
+void Update::run(void* sum, uint32_t count, const Tensor& from, const Tensor& to, uint64_t step) {
   with_float(to.dtype(), [&](auto z) {
     using T = decltype(z);
-    if (!op_) return run_plan<T>(grads, from, to, step);
-    if (before_) before_->run(step);
-    run_lowered<T>(grads, from.data<T>(), to.data<T>(), to.numel());
-    if (after_) after_->run(step);
+    if (op_) {
+      if (before_) before_->run(step);
+      run_lowered<T>(static_cast<T*>(sum), count, from.data<T>(), to.data<T>(), to.numel());
+      if (after_) after_->run(step);
+      return;
+    }
+    assert(from.raw() == to.raw() && sum != to.raw());
+    if (count > 1)
+      optim::scale(static_cast<const T*>(sum), to.numel(), T(1) / static_cast<T>(count),
+                   static_cast<T*>(sum));
+    fed_ = Tensor::borrow(sum, to.dtype(), to.shape());
+    whole_->feed(0, fed_);
+    whole_->run(step);
   });
 }
 
 template <class T>
-void Update::run_lowered(std::span<const void* const> grads, const T* from, T* to, int64_t n) {
+void Update::run_lowered(const T* sum, uint32_t count, const T* from, T* to, int64_t n) {
   T numbers[max_numbers];
   T *arrays[max_states], *states[max_states];
-  size_t count = 0;
-  for (const Variable* v : op_->inputs) numbers[count++] = static_cast<T>(read_number(v->tensor));
-  for (const double s : op_->settings) numbers[count++] = static_cast<T>(s);
+  size_t known = 0;
+  for (const Variable* v : op_->inputs) numbers[known++] = static_cast<T>(read_number(v->tensor));
+  for (const double s : op_->settings) numbers[known++] = static_cast<T>(s);
   for (size_t k = 0; k < op_->states.size(); ++k)
     arrays[k] = op_->states[k] ? op_->states[k]->tensor.data<T>() : nullptr;
-  const T factor = T(1) / static_cast<T>(grads.size());
-  T* merged = merged_.data<T>();
-  const bool streams = from != to && n * static_cast<int64_t>(sizeof(T)) >= stream_bytes;
-  // A single gradient needs no merging, and so no parts.
-  const int64_t step = grads.size() > 1 ? update_part : std::max<int64_t>(n, 1);
+  const T factor = T(1) / static_cast<T>(count);
+  T* mean = static_cast<T*>(scratch_.raw());
+  // A single gradient needs no division, and so no parts.
+  const int64_t step = count > 1 ? update_part : std::max<int64_t>(n, 1);
   for (int64_t at = 0; at < n; at += step) {
     const int64_t part = std::min(step, n - at);
     for (size_t k = 0; k < op_->states.size(); ++k)
       states[k] = arrays[k] ? arrays[k] + at : nullptr;
-    const T* grad = static_cast<const T*>(grads[0]) + at;
-    if (grads.size() > 1) {
-      optim::merge(grads, at, part, factor, merged);
-      grad = merged;
+    const T* grad = sum + at;
+    if (count > 1) {
+      optim::scale(grad, part, factor, mean);
+      grad = mean;
     }
     const optim::Call<T> call{pool_,
-                              {numbers, count},
+                              {numbers, known},
                               to + at,
                               {states, op_->states.size()},
-                              from != to ? from + at : nullptr,
-                              streams};
+                              from != to ? from + at : nullptr};
     optim::apply_dense(*op_->rule, call, grad, part);
   }
-  if (streams) optim::end_streams();
-}
-
-// The plan works on the variable itself, so its value is put there first.
-template <class T>
-void Update::run_plan(std::span<const void* const> grads, const Tensor& from, const Tensor& to,
-                      uint64_t step) {
-  if (from.raw() != to.raw()) std::memcpy(to.raw(), from.raw(), to.bytes());
-  if (grads.size() > 1)
-    optim::merge(grads, 0, to.numel(), T(1) / static_cast<T>(grads.size()), merged_.data<T>());
-  // A single gradient is used, and perhaps written, where it landed: nobody needs it any more.
-  fed_ = grads.size() > 1 ? merged_
-                          : Tensor::borrow(const_cast<void*>(grads[0]), to.dtype(), to.shape());
-  whole_->feed(0, fed_);
-  whole_->run(step);
 }
 
 }  // namespace paddle

@@ -29,32 +29,30 @@ class Update {
  public:
   // `param` and `grad` name the slice's values and merged gradient in `program`. Ops of the role
   // dist are the shard's own business and are left out. Everything that the block keeps must be in
-  // the scope. Throws Error(config).
+  // the scope. `scratch` holds update_part numbers of 8 bytes. Throws Error(config).
   Update(const Program& program, int32_t block, const std::string& param, const std::string& grad,
-         Scope& scope, ThreadPool& pool, bool may_lower);
+         Scope& scope, ThreadPool& pool, Tensor& scratch, bool may_lower);
 
   bool lowered() const { return op_.has_value(); }
   // Variables of the scope, other than the values, that the block reads or writes.
   const Names& variables() const { return variables_; }
 
-  // Makes the values of update number `step` of their predecessors `from` and the gradients, which
-  // are summed in their order and divided by their number. `to` is the memory of the variable
-  // `param` in the scope where the block is not lowered, and may be `from`.
-  void run(std::span<const void* const> grads, const Tensor& from, const Tensor& to, uint64_t step);
+  // Makes the values of update number `step` of their predecessors `from` and a sum of `count`
+  // gradients, which is divided by their number. A lowered update may write its result over the
+  // sum: `to` is `from` or the memory of the sum. Where the block is not lowered, `to` and `from`
+  // are the memory of the variable `param` in the scope, and the sum may be changed.
+  void run(void* sum, uint32_t count, const Tensor& from, const Tensor& to, uint64_t step);
 
  private:
   void lower(const Block& block, const std::string& param, const std::string& grad, Scope& scope);
   template <class T>
-  void run_lowered(std::span<const void* const> grads, const T* from, T* to, int64_t n);
-  template <class T>
-  void run_plan(std::span<const void* const> grads, const Tensor& from, const Tensor& to,
-                uint64_t step);
+  void run_lowered(const T* sum, uint32_t count, const T* from, T* to, int64_t n);
 
   ThreadPool& pool_;
   std::optional<LoweredOp> op_;
   std::unique_ptr<Plan> before_, after_;  // small ops around the lowered one
   std::unique_ptr<Plan> whole_;           // where it is not lowered
-  Tensor merged_;                         // a part of the gradient, or all of it for the plan
+  Tensor& scratch_;                       // of the store: update_part elements
   Tensor fed_;                            // what the plan was given
   Shape shape_;
   Names variables_;

@@ -37,8 +37,8 @@ struct Heartbeat::State {
       asio::steady_timer timer(state_.io);
       for (;;) {
         try {
-          tcp::socket socket = co_await wire::connect(to_, beat_connect_seconds);
-          connection_ = wire::Connection::start(std::move(socket), *this, false);
+          std::unique_ptr<wire::Stream> stream = co_await wire::connect(to_, beat_connect_seconds);
+          connection_ = wire::Connection::start(std::move(stream), *this, false);
           send_hello(*connection_, state_.hello, index_);
         } catch (const Error&) {  // the data connection reports it to the user
           const std::scoped_lock lock(state_.mutex);

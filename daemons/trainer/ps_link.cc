@@ -44,9 +44,9 @@ asio::awaitable<void> ShardLink::make(uint64_t attempt, wire::Hello hello) {
       if (attempt != attempt_) co_return;
     }
     try {
-      tcp::socket socket = co_await wire::connect(to_, connect_seconds);
+      std::unique_ptr<wire::Stream> stream = co_await wire::connect(to_, connect_seconds);
       if (attempt != attempt_) co_return;
-      connection_ = wire::Connection::start(std::move(socket), *this, false);
+      connection_ = wire::Connection::start(std::move(stream), *this, false);
       if (failed_attempts_++ == 0) last_error_ = "it does not greet back";
       send_hello(*connection_, hello, index_);
       co_return;

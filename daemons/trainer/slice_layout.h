@@ -15,7 +15,7 @@ namespace paddle {
 struct GroupLimits {
   size_t slice = 16u << 10;   // bytes: larger slices travel alone, from the memory they lie in
   size_t group = 256u << 10;  // bytes
-  size_t slices = 1;          // of a group, until shards take several parts in a message
+  size_t slices = 4096;       // of a group
 };
 
 class SliceLayout {

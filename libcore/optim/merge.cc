@@ -18,11 +18,11 @@ struct SumTwo {
 };
 
 // The zero turns -0 into 0, as the op `scale` with its bias does.
-struct SumTwoScaled {
+struct Scaled {
   template <class T>
-  PS_INLINE void operator()(int64_t n, const T* a, const T* b, T factor, T* out) const {
+  PS_INLINE void operator()(int64_t n, const T* sum, T factor, T* out) const {
     PS_IVDEP
-    for (int64_t i = 0; i < n; ++i) out[i] = factor * (a[i] + b[i]) + T(0);
+    for (int64_t i = 0; i < n; ++i) out[i] = factor * sum[i] + T(0);
   }
 };
 
@@ -42,15 +42,8 @@ struct Finite {
 }  // namespace
 
 template <class T>
-void merge(std::span<const void* const> arrays, int64_t first, int64_t n, T factor, T* out) {
-  constexpr bool clones = worth_clones<T>;
-  const auto part = [&](size_t k) { return static_cast<const T*>(arrays[k]) + first; };
-  const T* sum = part(0);
-  for (size_t k = 1; k + 1 < arrays.size(); ++k) {
-    run_loop<clones>(SumTwo{}, n, sum, part(k), out);
-    sum = out;
-  }
-  run_loop<clones>(SumTwoScaled{}, n, sum, part(arrays.size() - 1), factor, out);
+void scale(const T* sum, int64_t n, T factor, T* out) {
+  run_loop<worth_clones<T>>(Scaled{}, n, sum, factor, out);
 }
 
 template <class T>
@@ -69,8 +62,8 @@ bool all_finite(const T* values, int64_t n) {
   return true;
 }
 
-template void merge(std::span<const void* const>, int64_t, int64_t, float, float*);
-template void merge(std::span<const void* const>, int64_t, int64_t, double, double*);
+template void scale(const float*, int64_t, float, float*);
+template void scale(const double*, int64_t, double, double*);
 template void add(const float*, int64_t, float*);
 template void add(const double*, int64_t, double*);
 template bool all_finite(const float*, int64_t);

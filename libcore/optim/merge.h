@@ -7,11 +7,10 @@
 
 namespace paddle::optim {
 
-// out[i] = ((a[i] + b[i]) + …) * factor, in this order for every element, as the ops `sum` and
-// `scale` compute it. a, b, … are n elements of T from `first` on in each of the arrays, which are
-// two or more; `out` is none of them.
+// out[i] = sum[i] * factor, as the op `scale` computes it; `out` may be `sum`. With add() for every
+// gradient but the first this gives the bits of the ops `sum` and `scale`.
 template <class T>
-void merge(std::span<const void* const> arrays, int64_t first, int64_t n, T factor, T* out);
+void scale(const T* sum, int64_t n, T factor, T* out);
 
 // value[i] += delta[i]
 template <class T>

@@ -1,22 +1,11 @@
 // Making connections: names to addresses, addresses to sockets.
-#include <netinet/tcp.h>
-
 #include <boost/asio/connect.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
 #include "base/error.h"
-#include "wire/connection.h"
+#include "wire/tcp_stream.h"
 
 namespace paddle::wire {
-namespace {
-
-// A socket option that some systems lack or refuse: training is right without it.
-void set_if_possible(tcp::socket& socket, int level, int name, const void* value, socklen_t size) {
-  if (::setsockopt(socket.native_handle(), level, name, value, size) != 0) return;
-}
-
-}  // namespace
-
 Endpoint parse_endpoint(const std::string& text, const std::string& what) {
   const size_t colon = text.rfind(':');
   require(colon != std::string::npos && colon > 0, Error::Kind::config, what, " '", text,
@@ -34,28 +23,15 @@ Endpoint parse_endpoint(const std::string& text, const std::string& what) {
   return out;
 }
 
-void tune(tcp::socket& socket) {
-  boost::system::error_code ignored;
-  const int on = 1;
-  set_if_possible(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  set_if_possible(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-  const unsigned patience = 10'000;  // milliseconds that sent bytes may stay unacknowledged
-  set_if_possible(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience, sizeof patience);
-  const auto peer = socket.remote_endpoint(ignored);
-  // bbr, the default of some systems, paces loopback to a third of what it can do.
-  if (!ignored && peer.address().is_loopback())
-    set_if_possible(socket, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
-}
-
-asio::awaitable<tcp::socket> connect(Endpoint to, double seconds) {
+asio::awaitable<std::unique_ptr<Stream>> connect(Endpoint to, double seconds) {
   using namespace asio::experimental::awaitable_operators;
   const auto executor = co_await asio::this_coro::executor;
   const auto refuse = [&](const std::string& why) {
     return Error(Error::Kind::peer, "cannot connect to ", to.text(), ": ", why);
   };
   asio::steady_timer deadline(executor);
-  deadline.expires_after(
-      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds)));
+  deadline.expires_after(std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+      std::chrono::duration<double>(seconds)));
   // Errors as values: an operation that throws would leave `||` waiting for the other one.
   boost::system::error_code error;
   auto with_error = [&] { return asio::redirect_error(asio::use_awaitable, error); };
@@ -73,8 +49,7 @@ asio::awaitable<tcp::socket> connect(Endpoint to, double seconds) {
   // A port of the ephemeral range may connect to itself while nobody listens there.
   if (socket.local_endpoint(error) == socket.remote_endpoint(error))
     throw refuse("nobody listens there");
-  tune(socket);
-  co_return socket;
+  co_return std::make_unique<TcpStream>(std::move(socket));
 }
 
 }  // namespace paddle::wire

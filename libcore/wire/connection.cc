@@ -1,7 +1,5 @@
 #include "wire/connection.h"
 
-#include <sys/epoll.h>
-
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -23,85 +21,98 @@ constexpr int reads_per_turn = 16;         // before other connections get their
 
 size_t padded(size_t bytes) { return (bytes + 7) / 8 * 8; }
 
-std::string name_of_peer(const tcp::socket& socket) {
-  boost::system::error_code error;
-  const auto peer = socket.remote_endpoint(error);
-  if (error) return "a peer that is gone";
-  return peer.address().to_string() + ":" + std::to_string(peer.port());
-}
-
 }  // namespace
 
-std::shared_ptr<Connection> Connection::start(tcp::socket socket, Handler& handler, bool greeting) {
-  std::shared_ptr<Connection> c(new Connection(std::move(socket), handler, greeting));
+std::shared_ptr<Connection> Connection::start(std::unique_ptr<Stream> stream, Handler& handler,
+                                              bool greeting) {
+  std::shared_ptr<Connection> c(new Connection(std::move(stream), handler, greeting));
   c->await_read();
   return c;
 }
 
-Connection::Connection(tcp::socket socket, Handler& handler, bool greeting)
-    : socket_(std::move(socket)),
+Connection::Connection(std::unique_ptr<Stream> stream, Handler& handler, bool greeting)
+    : stream_(std::move(stream)),
       handler_(handler),
-      peer_(name_of_peer(socket_)),
       accepted_(greeting),
       greeting_(greeting),
-      read_room_(read_size / 8) {
-  boost::system::error_code ignored;
-  socket_.non_blocking(true, ignored);
-}
+      read_room_(read_size / 8) {}
 
 Connection::~Connection() = default;
+
+// ---- waiting
+
+void Connection::wait_for(StreamEvent event) {
+  bool& pending = pending_[static_cast<size_t>(event)];
+  if (pending) return;
+  pending = true;
+  stream_->wait(event, {shared_from_this(), static_cast<StreamUser*>(this)});
+}
+
+// Reader and writer may wait for the same event: a stream may have to write in order to read.
+void Connection::on_ready(StreamEvent event, const std::error_code& error) {
+  pending_[static_cast<size_t>(event)] = false;
+  if (!open_) return;
+  if (error) return fail(error.message());
+  if (event == StreamEvent::closed) {
+    peer_closed_ = true;
+    if (held_) fail("the other side closed it");
+    return;
+  }
+  if (writer_waits_ == event) {
+    writer_waits_.reset();
+    write_some();
+  }
+  if (open_ && reader_waits_ == event) {
+    reader_waits_.reset();
+    read_some();
+  }
+}
 
 // ---- reading
 
 // Only one side of a connection may stop reading, or both could wait for each other.
 bool Connection::has_enough() const { return accepted_ && gathered_.size() > max_gathered; }
 
-void Connection::await_read() {
-  if (!open_ || reading_ || held_) return;
+void Connection::await_read(StreamEvent until) {
+  if (!open_ || reader_waits_ || held_) return;
   paused_ = has_enough();
   if (paused_) return;
-  reading_ = true;
-  socket_.async_wait(tcp::socket::wait_read,
-                     [self = shared_from_this()](const boost::system::error_code& error) {
-                       self->reading_ = false;
-                       if (error) return self->fail(error.message());
-                       self->read_some();
-                     });
+  reader_waits_ = until;
+  wait_for(until);
 }
 
-// Reads until the socket is empty, or until others should have their turn. A system call fills the
+// Reads until there is nothing more, or until others should have their turn. One call fills the
 // place of the bulk first and the buffer for what follows it second.
 void Connection::read_some() {
   auto* buffer = reinterpret_cast<std::byte*>(read_room_.data());
+  StreamEvent until = StreamEvent::readable;
   for (int turn = 0; turn < reads_per_turn && open_ && !held_ && !has_enough(); ++turn) {
     const std::span<std::byte> place = next_piece();
     const bool direct = place.size() > small_bulk;
     assert(!direct || read_begin_ == read_end_);
     if (read_begin_ == read_end_) read_begin_ = read_end_ = 0;
-    const bool more = direct && place.size() > bulk_part;
-    const std::array<asio::mutable_buffer, 2> parts = {
-        asio::mutable_buffer(place.data(), !direct ? 0
-                                           : more  ? bulk_part
-                                                   : place.size()),
-        asio::mutable_buffer(buffer + read_end_, more ? 0 : read_size - read_end_)};
-    boost::system::error_code error;
-    const size_t wanted = parts[0].size() + parts[1].size();
-    const size_t got = socket_.read_some(parts, error);
-    if (error == asio::error::would_block || error == asio::error::try_again) break;
-    if (error)
-      return fail(error == asio::error::eof
-                      ? (within_frame() ? "the other side closed it within a message"
-                                        : "the other side closed it")
-                      : error.message());
-    bytes_in_ += got;
+    const size_t first = direct ? std::min(place.size(), bulk_part) : 0;
+    const size_t second = first < place.size() && direct ? 0 : read_size - read_end_;
+    const std::array<iovec, 2> parts = {{{place.data(), first}, {buffer + read_end_, second}}};
+    const Stream::Moved m = stream_->read_some(parts);
+    if (m.kind == Stream::Moved::Kind::again) {
+      until = m.until;
+      break;
+    }
+    if (m.kind == Stream::Moved::Kind::failed) return fail(m.error.message());
+    if (m.kind == Stream::Moved::Kind::ended)
+      return fail(within_frame() ? "the other side closed it within a message"
+                                 : "the other side closed it");
+    bytes_in_ += m.bytes;
     last_heard_ = Clock::now();
-    const size_t in_bulk = direct ? std::min(got, place.size()) : 0;
-    read_end_ += got - in_bulk;
+    const size_t in_bulk = direct ? std::min(m.bytes, place.size()) : 0;
+    read_end_ += m.bytes - in_bulk;
     parse(in_bulk);
-    if (got < wanted && !(direct && got == in_bulk && in_bulk > 0 && bulk_left_ > 0)) break;
+    const bool within_bulk = in_bulk > 0 && m.bytes == in_bulk && bulk_left_ > 0;
+    if (m.bytes < first + second && !within_bulk) break;
   }
   if (open_) handler_.arrived(*this);
-  await_read();
+  await_read(until);
 }
 
 // `in_bulk` bytes are in their place already, the rest is in the buffer.
@@ -165,7 +176,10 @@ bool Connection::begin_bulk() {
   if (!open_) return false;
   held_ = landing_.kind == Landing::Kind::hold;
   if (held_) {
-    watch_for_close();
+    if (peer_closed_)
+      fail("the other side closed it");
+    else
+      wait_for(StreamEvent::closed);
     return false;
   }
   if (landing_.kind == Landing::Kind::into && landing_.pieces.empty())
@@ -227,7 +241,7 @@ void Connection::resume() {
   if (!open_ || !held_) return;
   held_ = false;
   last_heard_ = Clock::now();
-  asio::post(socket_.get_executor(), [self = shared_from_this()] { self->read_on(); });
+  asio::post(stream_->executor(), [self = shared_from_this()] { self->read_on(); });
 }
 
 // The head is there, and possibly more behind it.
@@ -235,24 +249,6 @@ void Connection::read_on() {
   if (!open_ || held_) return;
   parse(0);
   if (open_) read_some();
-}
-
-// Nobody reads, so nobody would see the end of what the peer sends. The event loop does not tell of
-// it either as long as there are bytes to read; a descriptor that waits for nothing else does.
-void Connection::watch_for_close() {
-  if (peer_closed_) return fail("the other side closed it");
-  if (close_watch_) return;
-  const int watch = ::epoll_create1(EPOLL_CLOEXEC);
-  if (watch < 0) return;
-  close_watch_.emplace(socket_.get_executor(), watch);
-  epoll_event event{.events = EPOLLRDHUP, .data = {}};
-  if (::epoll_ctl(watch, EPOLL_CTL_ADD, socket_.native_handle(), &event) != 0) return;
-  close_watch_->async_wait(asio::posix::stream_descriptor::wait_read,
-                           [self = shared_from_this()](const boost::system::error_code& error) {
-                             if (error) return;
-                             self->peer_closed_ = true;
-                             if (self->held_) self->fail("the other side closed it");
-                           });
 }
 
 // ---- writing
@@ -307,25 +303,25 @@ void Connection::keep_unsent(size_t pieces) {
 }
 
 void Connection::flush() {
-  if (open_ && !writing_ && !pieces_.empty()) write_some();
+  if (open_ && !writer_waits_ && !pieces_.empty()) write_some();
 }
 
 void Connection::write_some() {
-  std::array<asio::const_buffer, max_pieces> parts;
+  std::array<iovec, max_pieces> parts;
   while (!pieces_.empty()) {
     size_t count = 0, bytes = 0;
     for (const Piece& p : pieces_) {
-      parts[count++] = {p.outside ? p.outside : gathered_.data() + p.begin, p.size};
+      const std::byte* from = p.outside ? p.outside : gathered_.data() + p.begin;
+      parts[count++] = {const_cast<std::byte*>(from), p.size};
       bytes += p.size;
       if (count == max_pieces) break;
     }
-    boost::system::error_code error;
-    const size_t sent = socket_.write_some(std::span(parts.data(), count), error);
-    if (error == asio::error::would_block || error == asio::error::try_again) return await_write();
-    if (error) return fail(error.message());
-    bytes_out_ += sent;
-    drop_sent(sent);
-    if (sent < bytes) return await_write();
+    const Stream::Moved m = stream_->write_some(std::span(parts).first(count));
+    if (m.kind == Stream::Moved::Kind::again) return await_write(m.until);
+    if (m.kind != Stream::Moved::Kind::some) return fail(m.error.message());
+    bytes_out_ += m.bytes;
+    drop_sent(m.bytes);
+    if (m.bytes < bytes) return await_write(StreamEvent::writable);
   }
 }
 
@@ -347,16 +343,10 @@ void Connection::drop_sent(size_t bytes) {
   if (paused_) await_read();
 }
 
-void Connection::await_write() {
-  if (writing_ || !open_) return;
-  writing_ = true;
-  socket_.async_wait(tcp::socket::wait_write,
-                     [self = shared_from_this()](const boost::system::error_code& error) {
-                       self->writing_ = false;
-                       if (!self->open_) return;
-                       if (error) return self->fail(error.message());
-                       self->write_some();
-                     });
+void Connection::await_write(StreamEvent until) {
+  if (writer_waits_ || !open_) return;
+  writer_waits_ = until;
+  wait_for(until);
 }
 
 // ---- ending
@@ -367,10 +357,7 @@ void Connection::fail(const std::string& why) {
   if (!open_) return;
   const auto self = shared_from_this();  // the handler may let go of us
   open_ = false;
-  boost::system::error_code ignored;
-  socket_.shutdown(tcp::socket::shutdown_both, ignored);
-  if (close_watch_) close_watch_->close(ignored);
-  socket_.close(ignored);
+  stream_->close();
   pieces_.clear();
   gathered_.clear();
   queued_ = 0;

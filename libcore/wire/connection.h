@@ -1,4 +1,4 @@
-// One TCP connection that carries frames both ways. It lives on the thread that runs its
+// One connection that carries frames both ways over a stream. It lives on the thread that runs its
 // io_context; nothing here may be called from another one.
 //
 // Reading: many small frames are parsed from one system call; bulk bytes go straight to the memory
@@ -6,6 +6,7 @@
 // it lies; flush() hands all of it to the kernel in one call.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <deque>
 #include <memory>
@@ -13,9 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "wire/asio.h"
 #include "wire/frame.h"
 #include "wire/messages.h"
+#include "wire/stream.h"
 
 namespace paddle::wire {
 
@@ -71,13 +72,14 @@ enum class Bulk {
   changes,  // what the kernel does not take at once is copied
 };
 
-class Connection : public std::enable_shared_from_this<Connection> {
+class Connection final : public std::enable_shared_from_this<Connection>, private StreamUser {
  public:
-  // Takes a connected socket and starts reading. The handler outlives the connection. `greeting`,
+  // Takes a stream and starts reading. The handler outlives the connection. `greeting`,
   // for who accepts connections from anyone: the first head is held to max_greeting, and nothing
   // more is read from a peer that does not read its answers.
-  static std::shared_ptr<Connection> start(tcp::socket socket, Handler& handler, bool greeting);
-  ~Connection();
+  static std::shared_ptr<Connection> start(std::unique_ptr<Stream> stream, Handler& handler,
+                                           bool greeting);
+  ~Connection() override;
 
   // Queues one message; `X` is Body or one of its alternatives. Its bulk is the pieces one behind
   // the other. Small messages leave with the next flush() or when enough are gathered; large ones
@@ -98,8 +100,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void close(const std::string& why);
 
   bool open() const { return open_; }
-  const std::string& peer() const { return peer_; }  // "127.0.0.1:40312"
-  size_t queued() const { return queued_; }          // bytes that were not handed to the kernel yet
+  const std::string& peer() const { return stream_->peer(); }  // "127.0.0.1:40312"
+  size_t queued() const { return queued_; }  // bytes that were not handed to the kernel yet
   // Since the connection began. Messages count when they are complete, or queued.
   uint64_t bytes_in() const { return bytes_in_; }
   uint64_t bytes_out() const { return bytes_out_; }
@@ -119,13 +121,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::vector<std::byte> kept;
   };
 
-  Connection(tcp::socket socket, Handler& handler, bool greeting);
+  Connection(std::unique_ptr<Stream> stream, Handler& handler, bool greeting);
+  void on_ready(StreamEvent event, const std::error_code& error) override;
+  void wait_for(StreamEvent event);
   void send_frame(Bytes head, std::span<const Bytes> pieces, Bulk lifetime);
   void keep_unsent(size_t pieces);
   std::byte* gather(size_t size);
-  void await_read();
+  void await_read(StreamEvent until = StreamEvent::readable);
   bool has_enough() const;
-  void await_write();
+  void await_write(StreamEvent until);
   void read_some();
   void parse(size_t in_bulk);
   bool parse_step();
@@ -140,17 +144,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void write_some();
   void drop_sent(size_t bytes);
   void read_on();
-  void watch_for_close();
   void fail(const std::string& why);
 
-  tcp::socket socket_;
+  const std::unique_ptr<Stream> stream_;
   Handler& handler_;
-  std::string peer_;
   MessageWriter writer_;
   const bool accepted_;  // from anyone: answers that it does not read are bounded
-  bool open_ = true, greeting_, reading_ = false, writing_ = false, paused_ = false;
+  bool open_ = true, greeting_, paused_ = false;
   bool held_ = false, peer_closed_ = false;
-  std::optional<asio::posix::stream_descriptor> close_watch_;  // readable once the peer has closed
+  std::optional<StreamEvent> reader_waits_, writer_waits_;  // for what
+  std::array<bool, 3> pending_{};                           // waits, by event
 
   std::vector<uint64_t> read_room_;  // 8-byte aligned
   size_t read_begin_ = 0, read_end_ = 0;
@@ -169,22 +172,5 @@ class Connection : public std::enable_shared_from_this<Connection> {
   uint64_t bytes_in_ = 0, bytes_out_ = 0, messages_in_ = 0, messages_out_ = 0;
   Clock::time_point since_ = Clock::now(), last_heard_ = since_;
 };
-
-// "host:port"; throws Error(config) naming `what` where it is none, or where the port is missing.
-struct Endpoint {
-  std::string host;
-  uint16_t port = 0;
-  std::string text() const { return host + ":" + std::to_string(port); }
-  bool operator==(const Endpoint&) const = default;
-};
-Endpoint parse_endpoint(const std::string& text, const std::string& what);
-
-// Resolves anew and connects; throws Error(peer) with the endpoint and the reason after `seconds`.
-// Give it an Endpoint with a name: g++ 12 destroys a braced temporary in a co_await twice.
-asio::awaitable<tcp::socket> connect(Endpoint to, double seconds);
-
-// Options of every socket, both ends: no delay, quick notice of a dead peer, and on loopback a
-// congestion control that does not pace.
-void tune(tcp::socket& socket);
 
 }  // namespace paddle::wire

@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "wire/connection.h"
+#include "wire/tcp_stream.h"
 
 namespace paddle::wire {
 namespace {
@@ -43,8 +43,8 @@ Listener::Listener(asio::io_context& io, const std::string& host, uint16_t port)
   port_ = acceptor_.local_endpoint().port();
 }
 
-void Listener::accept(std::function<void(tcp::socket)> on_socket) {
-  asio::co_spawn(acceptor_.get_executor(), loop(std::move(on_socket)), asio::detached);
+void Listener::accept(std::function<void(std::unique_ptr<Stream>)> on_stream) {
+  asio::co_spawn(acceptor_.get_executor(), loop(std::move(on_stream)), asio::detached);
 }
 
 void Listener::stop() {
@@ -52,7 +52,7 @@ void Listener::stop() {
   acceptor_.close(ignored);
 }
 
-asio::awaitable<void> Listener::loop(std::function<void(tcp::socket)> on_socket) {
+asio::awaitable<void> Listener::loop(std::function<void(std::unique_ptr<Stream>)> on_stream) {
   bool said = false;
   while (acceptor_.is_open()) {
     boost::system::error_code error;
@@ -68,8 +68,7 @@ asio::awaitable<void> Listener::loop(std::function<void(tcp::socket)> on_socket)
       continue;
     }
     said = false;
-    tune(socket);
-    on_socket(std::move(socket));
+    on_stream(std::make_unique<TcpStream>(std::move(socket)));
   }
 }
 

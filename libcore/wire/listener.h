@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "wire/asio.h"
+#include "wire/stream.h"
 
 namespace paddle::wire {
 
@@ -16,13 +16,13 @@ class Listener {
   Listener(asio::io_context& io, const std::string& host, uint16_t port);
 
   uint16_t port() const { return port_; }
-  // Hands every connection to `on_socket` from the thread that runs the io_context, until stop().
+  // Hands every stream to `on_stream` from the thread that runs the io_context, until stop().
   // Out of descriptors it pauses and says so once, instead of spinning.
-  void accept(std::function<void(tcp::socket)> on_socket);
+  void accept(std::function<void(std::unique_ptr<Stream>)> on_stream);
   void stop();
 
  private:
-  asio::awaitable<void> loop(std::function<void(tcp::socket)> on_socket);
+  asio::awaitable<void> loop(std::function<void(std::unique_ptr<Stream>)> on_stream);
 
   tcp::acceptor acceptor_;
   uint16_t port_ = 0;

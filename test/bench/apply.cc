@@ -81,21 +81,23 @@ class Stored {
       config.variables.push_back({v->name, v->dtype, v->shape});
       first.push_back(&found->tensor);
     }
-    store_ = std::make_unique<Store>(std::move(config), 1, sync);
+    store_ = std::make_unique<Store>(std::move(config), sync);
     for (size_t i = 0; i < first.size(); ++i)
       std::copy_n(static_cast<const char*>(first[i]->raw()), first[i]->bytes(),
                   static_cast<char*>(store_->value(i).raw()));
+    store_->build(1);
     store_->start(0);
-    auto* gradient = reinterpret_cast<float*>(slice().inbox(0).data());
-    std::fill_n(gradient, elements, 0.01f);
+    std::fill_n(gradient_.data<float>(), elements, 0.01f);
   }
 
   Slice& slice() { return store_->slices()[0]; }
-  // What the shard does with a gradient that has landed, and was looked at while it did.
+  // What the shard does with a gradient that has landed, and was looked at while it did. In sync it
+  // has landed where the new values go; what stands there, the values before, will do.
   void step() {
     store_->schedule().run(slice().version());
-    if (!sync_) return slice().apply(0);
-    slice().contribute(0);
+    if (!sync_) return slice().apply(static_cast<std::byte*>(gradient_.raw()));
+    slice().take_spare();
+    slice().begin_sum();
     slice().close_round();
   }
 
@@ -103,6 +105,7 @@ class Stored {
   bool sync_;
   std::unique_ptr<Parameters> made_;
   std::unique_ptr<Store> store_;
+  Tensor gradient_{DType::f32, {elements}};
 };
 
 template <class Body>

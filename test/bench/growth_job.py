@@ -21,14 +21,15 @@ def write_data(path, records, width):
 
 
 def job(layers, width, batch, data):
-    chain = [{"type": "fc", "name": f"fc_{i}", "input": f"fc_{i - 1}" if i else "x", "size": width} for i in range(layers)]
+    chain = [{"type": "fc", "name": f"fc_{i}", "input": f"fc_{i - 1}" if i else "x", "size": width,
+              "act": "tanh"} for i in range(layers)]
     return {
         "num_passes": 1, "log_period": 0,
         "inputs": [{"name": "x", "shape": width}, {"name": "y", "shape": 1}],
         "layers": [*chain, {"type": "fc", "name": "predicted", "input": f"fc_{layers - 1}", "size": 1},
                    {"type": "square_error_cost", "name": "cost", "input": "predicted", "label": "y"}],
         "cost": "cost",
-        "optimizer": {"type": "sgd", "learning_rate": 0.001},
+        "optimizer": {"type": "sgd", "learning_rate": 0.0001},
         "data": {"format": "csv", "files": [data], "batch_size": batch},
     }
 

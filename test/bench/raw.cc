@@ -83,7 +83,8 @@ std::vector<double> serve(int listener, const RawOptions& o) {
 void tune_raw(int socket) {
   const int on = 1;
   check(::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) == 0, "set up");
-  if (::setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, "reno", 4) != 0) return;  // as wire::tune()
+  if (::setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, "reno", 4) != 0)
+    return;  // as every stream of ours
 }
 
 std::string congestion_control() {

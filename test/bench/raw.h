@@ -43,7 +43,7 @@ class Raw {
   size_t out_at_ = 0, in_at_ = 0;                 // bytes of the one at hand
 };
 
-// TCP_NODELAY and, on loopback, reno, as wire::tune() sets them.
+// TCP_NODELAY and, on loopback, reno, as every stream of ours.
 void tune_raw(int socket);
 // "reno": what a socket of the protocol runs with on loopback here.
 std::string congestion_control();

@@ -8,6 +8,7 @@
 #include "io/program_buffer.h"
 #include "layers/layers.h"
 #include "layers/optimizers.h"
+#include "support/connect.h"
 
 namespace paddle::bench {
 namespace {
@@ -52,11 +53,8 @@ ShardClient::ShardClient(const std::string& endpoint, Parameters& parameters, bo
                       .values = Tensor(DType::f32, {s.elements()})});
     std::fill_n(lines_.back().gradient.data<float>(), s.elements(), gradient_value);
   }
-  tcp::socket socket(io_);
-  const wire::Endpoint to = wire::parse_endpoint(endpoint, "the pserver");
-  socket.connect({asio::ip::make_address(to.host), to.port});
-  wire::tune(socket);
-  connection_ = wire::Connection::start(std::move(socket), *this, false);
+  connection_ = wire::Connection::start(
+      connect_to(io_, wire::parse_endpoint(endpoint, "the pserver")), *this, false);
   connection_->send(0, hello());
   connection_->flush();
   while (!greeted_) turn();

@@ -40,8 +40,8 @@ ShardStatus shard(const std::string& endpoint) {
 class FakeShard : public wire::Handler {
  public:
   explicit FakeShard(bool refuses) : refuses_(refuses), listener_(io_, "127.0.0.1", 0) {
-    listener_.accept([this](tcp::socket socket) {
-      connections_.push_back(wire::Connection::start(std::move(socket), *this, true));
+    listener_.accept([this](std::unique_ptr<wire::Stream> stream) {
+      connections_.push_back(wire::Connection::start(std::move(stream), *this, true));
     });
     thread_ = std::thread([this] { io_.run(); });
   }

@@ -10,8 +10,9 @@
 #include <vector>
 
 #include "io/program_buffer.h"
-#include "pserver/shard.h"
+#include "pserver/service.h"
 #include "pserver/small_job.h"
+#include "support/connect.h"
 #include "wire/connection.h"
 
 namespace paddle {
@@ -27,14 +28,14 @@ class RunningShard {
     thread_.join();
   }
   uint16_t port() const { return shard_.port(); }
-  const Shard& shard() const { return shard_; }
+  const Service& service() const { return shard_; }
 
  private:
   static ShardOptions local(ShardOptions o) {
     o.host = "127.0.0.1";
     return o;
   }
-  Shard shard_;
+  Service shard_;
   std::thread thread_;
 };
 
@@ -103,10 +104,7 @@ struct HelloOptions {
 class Client : public wire::Handler {
  public:
   explicit Client(uint16_t port) {
-    tcp::socket socket(io_);
-    socket.connect({asio::ip::make_address("127.0.0.1"), port});
-    wire::tune(socket);
-    connection_ = wire::Connection::start(std::move(socket), *this, false);
+    connection_ = wire::Connection::start(connect_to(io_, {"127.0.0.1", port}), *this, false);
   }
   ~Client() override {
     if (connection_->open()) connection_->close("the test is over");

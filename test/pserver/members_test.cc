@@ -31,6 +31,11 @@ struct Room {
     if (a.verdict == Verdict::admitted) members.opened(a.trainer, now);
     return a;
   }
+  std::vector<uint32_t> lost() {
+    std::vector<uint32_t> out;
+    for (const Loss& l : members.expire(now)) out.push_back(l.trainer);
+    return out;
+  }
   void join(uint32_t trainer, uint64_t incarnation, uint64_t step = 0) {
     REQUIRE(greet(trainer, incarnation).verdict == Verdict::admitted);
     members.join(trainer, step, now);
@@ -61,7 +66,7 @@ TEST_CASE("members: ids", "[pserver]") {
   }
   SECTION("it takes over when the first is lost") {
     room.pass(11);
-    CHECK(m.sweep(room.now) == std::vector<uint32_t>{0});
+    CHECK(room.lost() == std::vector<uint32_t>{0});
     CHECK(room.greet(0, 200).verdict == Verdict::admitted);
   }
   SECTION("ids outside of the job are refused") {
@@ -85,22 +90,21 @@ TEST_CASE("members: ids", "[pserver]") {
 TEST_CASE("members: wait", "[pserver]") {
   Room room(LossPolicy::wait);
   Members& m = room.members;
-  CHECK(m.required(0, 0));
-  CHECK(m.required(1, 0));
+  CHECK(m.required(m[0], 0));
+  CHECK(m.required(m[1], 0));
   room.pass(12);
   CHECK(m.waiting_for(1, 0, room.now, room.now) ==
         "waiting for trainer 1 of 2: not joined yet (12 s)");
   room.join(0, 100);
   room.join(1, 200);
-  CHECK(m.all_joined());
 
   SECTION("a lease ends when nothing is heard") {
     room.pass(6);
     m.heard(0, room.now);
     room.pass(6);
-    CHECK(m.sweep(room.now) == std::vector<uint32_t>{1});
-    CHECK(m.sweep(room.now).empty());
-    CHECK(m.required(1, 5));
+    CHECK(room.lost() == std::vector<uint32_t>{1});
+    CHECK(room.lost().empty());
+    CHECK(m.required(m[1], 5));
     CHECK_THAT(room.pipe.read(), Contains("trainer 1 (host:200) is lost: nothing heard for 12 s; "
                                           "rounds wait for its return"));
     CHECK_THAT(m.waiting_for(1, 5, room.now, room.now), Contains("lost, host:200 said nothing"));
@@ -109,27 +113,27 @@ TEST_CASE("members: wait", "[pserver]") {
     m.closed(1, 200, room.now);
     room.pass(1.5);
     m.heard(0, room.now);
-    CHECK(m.sweep(room.now).empty());
+    CHECK(room.lost().empty());
     room.pass(1);
-    CHECK(m.sweep(room.now) == std::vector<uint32_t>{1});
+    CHECK(room.lost() == std::vector<uint32_t>{1});
   }
   SECTION("the same process may return") {
     room.pass(11);
     m.heard(0, room.now);
-    m.sweep(room.now);
+    room.lost();
     CHECK(room.greet(1, 200).verdict == Verdict::admitted);
     m.join(1, 3, room.now);
-    CHECK(m.required(1, 3));
+    CHECK(m.required(m[1], 3));
   }
   SECTION("who has finished leaves the rounds") {
     m.finish(1, room.now);
-    CHECK(!m.required(1, 9));
+    CHECK(!m.required(m[1], 9));
     CHECK(m.finished() == 1);
     room.pass(100);
     m.heard(0, room.now);
-    CHECK(m.sweep(room.now).empty());
+    CHECK(room.lost().empty());
     CHECK(!m.all_done(room.now));
-    m.bye(0, room.now);
+    m.leave(0, room.now);
     CHECK(!m.all_done(room.now));
     m.closed(1, 200, room.now);
     CHECK(!m.all_done(room.now));  // it may return
@@ -148,32 +152,32 @@ TEST_CASE("members: wait", "[pserver]") {
 TEST_CASE("members: drop", "[pserver]") {
   Room room(LossPolicy::drop);
   Members& m = room.members;
-  CHECK(m.required(1, 0));  // the start waits for everybody
+  CHECK(m.required(m[1], 0));  // the start waits for everybody
   room.join(0, 100);
   room.join(1, 200);
   room.pass(11);
   m.heard(0, room.now);
-  CHECK(m.sweep(room.now) == std::vector<uint32_t>{1});
-  CHECK(!m.required(1, 4));
+  CHECK(room.lost() == std::vector<uint32_t>{1});
+  CHECK(!m.required(m[1], 4));
   CHECK_THAT(room.pipe.read(), Contains("the others go on without it"));
 
   SECTION("the old incarnation is fenced, a new one joins later rounds") {
     CHECK(room.greet(1, 200).verdict == Verdict::expired);
     CHECK(room.greet(1, 201).verdict == Verdict::admitted);
-    CHECK(!m.required(1, 4));
+    CHECK(!m.required(m[1], 4));
     m.join(1, 6, room.now);
-    CHECK(!m.required(1, 5));
-    CHECK(m.required(1, 6));
+    CHECK(!m.required(m[1], 5));
+    CHECK(m.required(m[1], 6));
   }
   SECTION("a job whose last trainers are lost is not done") {
     room.pass(11);
-    CHECK(m.sweep(room.now) == std::vector<uint32_t>{0});
+    CHECK(room.lost() == std::vector<uint32_t>{0});
     CHECK(!m.all_done(room.now));
   }
   SECTION("a job is done without those who were lost") {
     m.finish(0, room.now);
     CHECK(m.finished() == 2);  // the first trainer, who saves, waits for them no longer
-    m.bye(0, room.now);
+    m.leave(0, room.now);
     CHECK(m.all_done(room.now));
   }
 }
@@ -183,15 +187,15 @@ TEST_CASE("members: fail", "[pserver]") {
   Members& m = room.members;
   room.join(0, 100);
   room.join(1, 200);
-  m[1].last_words = "out of memory";
-  CHECK(m.failure().empty());
+  m[1].last_error = "out of memory";
   m.closed(1, 200, room.now);
   room.pass(3);
   m.heard(0, room.now);
-  m.sweep(room.now);
-  CHECK_THAT(m.failure(),
-             Contains("trainer 1 (host:200) was lost (its connections closed 3 s ago)"));
-  CHECK_THAT(m.failure(), Contains("its last words: out of memory"));
+  const auto lost = m.expire(room.now);
+  REQUIRE(lost.size() == 1);
+  CHECK_THAT(lost[0].why, Contains("(its connections closed 3 s ago)") &&
+                              Contains("--on_trainer_loss=fail ends the job") &&
+                              Contains("its last words: out of memory"));
 }
 
 TEST_CASE("members: a restart that fails before it joins is a loss too", "[pserver]") {
@@ -201,15 +205,32 @@ TEST_CASE("members: a restart that fails before it joins is a loss too", "[pserv
   room.join(1, 200);
   m.closed(1, 200, room.now);
   CHECK(room.greet(1, 201).verdict == Verdict::admitted);
-  CHECK(m.required(1, 3));
+  CHECK(m.required(m[1], 3));
   m.closed(1, 201, room.now);
   room.pass(3);
   m.heard(0, room.now);
-  CHECK(m.sweep(room.now) == std::vector<uint32_t>{1});
-  CHECK(!m.required(1, 3));
+  CHECK(room.lost() == std::vector<uint32_t>{1});
+  CHECK(!m.required(m[1], 3));
 }
 
 TEST_CASE("words of policies", "[pserver]") {
   CHECK(loss_policy_of("drop") == LossPolicy::drop);
   CHECK_THROWS_WITH(loss_policy_of("x"), Contains("wait, drop or fail, not 'x'"));
+}
+
+TEST_CASE("members: trainers are added and removed by id", "[pserver]") {
+  Room room(LossPolicy::wait, 2);
+  Members& m = room.members;
+  m.begin_again(3, room.now);
+  m.add(5, room.now);
+  CHECK(m.has(5));
+  CHECK(!m.has(2));
+  CHECK(m[5].steps.size() == 3);
+  CHECK(m.required(m[5], 0));
+  m.remove(0);
+  CHECK(!m.has(0));
+  CHECK(m.all().front().id == 1);
+  CHECK(m[5].id == 5);
+  CHECK(room.greet(0, 100).verdict == Verdict::refused);
+  CHECK(room.greet(5, 100).verdict == Verdict::admitted);
 }

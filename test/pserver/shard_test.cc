@@ -11,28 +11,6 @@ using Catch::Contains;
 using Code = wire::FailureCode;
 using Body = AnswerType;
 
-namespace {
-
-// What the shard must make of the gradients: the same store, driven by plain calls.
-std::vector<float> expected(const SmallJob& job, uint32_t trainers, uint64_t steps, size_t slice) {
-  const auto store = store_of(job, trainers);
-  Slice& s = store->slices()[slice];
-  for (uint64_t step = 0; step < steps; ++step) {
-    for (uint32_t t = 0; t < trainers; ++t) {
-      const auto g = gradients(t, step, slice, static_cast<int64_t>(s.bytes() / 4));
-      std::memcpy(s.inbox(t).data(), g.data(), s.bytes());
-      s.contribute(t);
-    }
-    store->schedule().run(s.version());
-    s.close_round();
-  }
-  std::vector<float> out(s.bytes() / 4);
-  std::memcpy(out.data(), s.values().data(), s.bytes());
-  return out;
-}
-
-}  // namespace
-
 TEST_CASE("a shard runs rounds of two trainers", "[pserver]") {
   const QuietLog quiet;
   const std::string rule = GENERATE("sgd", "adam");

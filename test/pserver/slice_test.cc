@@ -2,7 +2,6 @@
 
 #include <catch2/catch.hpp>
 #include <cstring>
-#include <numeric>
 
 #include "base/error.h"
 #include "pserver/small_job.h"
@@ -12,12 +11,6 @@ using Catch::Contains;
 
 namespace {
 
-std::vector<float> values_of(std::span<const std::byte> bytes) {
-  std::vector<float> out(bytes.size() / sizeof(float));
-  std::memcpy(out.data(), bytes.data(), bytes.size());
-  return out;
-}
-
 // All variables, as bytes.
 std::string state_of(const Store& store) {
   std::string out;
@@ -26,18 +19,21 @@ std::string state_of(const Store& store) {
   return out;
 }
 
-void put(Slice& s, uint32_t trainer, uint64_t step) {
-  const auto g = gradients(trainer, step, s.info().place, static_cast<int64_t>(s.bytes() / 4));
-  std::memcpy(s.inbox(trainer).data(), g.data(), s.bytes());
+std::vector<float> gradient_of(const Slice& s, uint32_t trainer, uint64_t step) {
+  return gradients(trainer, step, s.info().place, static_cast<int64_t>(s.bytes() / 4));
 }
 
-void run_rounds(Store& store, const std::vector<uint32_t>& arrival, uint64_t steps) {
+void run_rounds(Store& store, uint32_t trainers, uint64_t steps) {
   for (uint64_t step = 0; step < steps; ++step)
     for (Slice& s : store.slices()) {
-      for (const uint32_t t : arrival) {
-        put(s, t, step);
-        s.contribute(t);
-      }
+      for (uint32_t t = 0; t < trainers; ++t)
+        if (t == 0 && step % 2 == 1) {  // as one that lands in place
+          const auto g = gradient_of(s, t, step);
+          std::memcpy(s.take_spare().data(), g.data(), s.bytes());
+          s.begin_sum();
+        } else {
+          s.add_to_sum(bytes_of(gradient_of(s, t, step)));
+        }
       store.schedule().run(s.version());
       s.close_round();
     }
@@ -52,13 +48,11 @@ TEST_CASE("a lowered update gives the bits of the whole block", "[pserver]") {
       CAPTURE(rule.type, trainers);
       const SmallJob job =
           small_job({.rule = rule.type, .sizes = {7, update_part * 2 + 13}, .trainers = trainers});
-      const auto fast = store_of(job, trainers), whole = store_of(job, trainers, true, false);
+      const auto fast = store_of(job), whole = store_of(job, true, false);
       for (const Slice& s : fast->slices()) CHECK(s.lowered());
       for (const Slice& s : whole->slices()) CHECK(!s.lowered());
-      std::vector<uint32_t> all(trainers);
-      std::iota(all.begin(), all.end(), 0u);
-      run_rounds(*fast, all, 4);
-      run_rounds(*whole, all, 4);
+      run_rounds(*fast, trainers, 4);
+      run_rounds(*whole, trainers, 4);
       CHECK((state_of(*fast) == state_of(*whole)));
     }
 }
@@ -66,20 +60,18 @@ TEST_CASE("a lowered update gives the bits of the whole block", "[pserver]") {
 TEST_CASE("rules with other slots are lowered too", "[pserver]") {
   const std::string rule = GENERATE("rmsprop", "adadelta");
   const SmallJob job = small_job({.rule = rule, .sizes = {9001}, .trainers = 2});
-  const auto fast = store_of(job, 2), whole = store_of(job, 2, true, false);
+  const auto fast = store_of(job), whole = store_of(job, true, false);
   CHECK(fast->slices()[0].lowered());
-  run_rounds(*fast, {0, 1}, 3);
-  run_rounds(*whole, {0, 1}, 3);
+  run_rounds(*fast, 2, 3);
+  run_rounds(*whole, 2, 3);
   CHECK((state_of(*fast) == state_of(*whole)));
 }
 
-TEST_CASE("gradients are summed in the order of trainers", "[pserver]") {
+TEST_CASE("gradients are summed as they come and then averaged", "[pserver]") {
   const int64_t n = 10007;
   const SmallJob job = small_job({.sizes = {n}, .trainers = 3});
-  const auto a = store_of(job, 3), b = store_of(job, 3);
-  run_rounds(*a, {0, 1, 2}, 3);
-  run_rounds(*b, {2, 0, 1}, 3);
-  CHECK((state_of(*a) == state_of(*b)));
+  const auto a = store_of(job);
+  run_rounds(*a, 3, 3);
 
   std::vector<float> plain(static_cast<size_t>(n));
   for (int64_t i = 0; i < n; ++i) plain[static_cast<size_t>(i)] = first_value(0, i);
@@ -89,7 +81,7 @@ TEST_CASE("gradients are summed in the order of trainers", "[pserver]") {
       const float mean = (1.0f / 3) * sum;
       plain[static_cast<size_t>(i)] = std::fma(-0.125f, mean, plain[static_cast<size_t>(i)]);
     }
-  const auto got = values_of(a->slices()[0].values());
+  const auto got = floats_of(a->slices()[0].values());
   double worst = 0;
   for (size_t i = 0; i < plain.size(); ++i)
     worst = std::max(worst, std::fabs(double(got[i]) - double(plain[i])));
@@ -98,13 +90,13 @@ TEST_CASE("gradients are summed in the order of trainers", "[pserver]") {
 
 TEST_CASE("slice", "[pserver]") {
   SECTION("keeps the version before") {
-    const auto store = store_of(small_job({.rule = "momentum", .sizes = {20000}}), 1);
+    const auto store = store_of(small_job({.rule = "momentum", .sizes = {20000}}));
     Slice& s = store->slices()[0];
     CHECK(s.previous().empty());
     for (uint64_t step = 0; step < 3; ++step) {
-      const auto before = values_of(s.values());
-      run_rounds(*store, {0}, 1);
-      CHECK((values_of(s.previous()) == before));
+      const auto before = floats_of(s.values());
+      run_rounds(*store, 1, 1);
+      CHECK((floats_of(s.previous()) == before));
       CHECK(s.version() == step + 1);
     }
     s.restart(7);
@@ -112,30 +104,27 @@ TEST_CASE("slice", "[pserver]") {
     CHECK(s.previous().empty());
   }
   SECTION("keeps it as well where the block runs as a whole") {
-    const auto store = store_of(small_job({.sizes = {300}, .l2 = 0.5f}), 1);
+    const auto store = store_of(small_job({.sizes = {300}, .l2 = 0.5f}));
     Slice& s = store->slices()[0];
     CHECK(!s.lowered());
-    const auto before = values_of(s.values());
-    run_rounds(*store, {0}, 1);
-    CHECK((values_of(s.previous()) == before));
-    const auto now = values_of(s.values());
+    const auto before = floats_of(s.values());
+    run_rounds(*store, 1, 1);
+    CHECK((floats_of(s.previous()) == before));
+    const auto now = floats_of(s.values());
     for (size_t i = 0; i < now.size(); ++i)
       CHECK(now[i] ==
             Approx(before[i] - 0.125f * (gradient(0, 0, 0, int64_t(i)) + 0.5f * before[i]))
                 .margin(1e-6));
   }
   SECTION("averages over those who contributed") {
-    const auto store = store_of(small_job({.sizes = {4}, .trainers = 3}), 3);
+    const auto store = store_of(small_job({.sizes = {4}, .trainers = 3}));
     Slice& s = store->slices()[0];
-    for (const uint32_t t : {2u, 0u}) {
-      put(s, t, 0);
-      s.contribute(t);
-    }
-    CHECK(s.contributed(0));
-    CHECK(!s.contributed(1));
+    for (const uint32_t t : {0u, 2u}) s.add_to_sum(bytes_of(gradient_of(s, t, 0)));
+    CHECK(s.summed() == 2);
+    CHECK(s.previous().empty());  // its memory holds the sum
     s.close_round();
-    CHECK(s.contributors() == 0);
-    const auto now = values_of(s.values());
+    CHECK(s.summed() == 0);
+    const auto now = floats_of(s.values());
     for (int64_t i = 0; i < 4; ++i)
       CHECK(now[size_t(i)] ==
             Approx(first_value(0, i) -
@@ -143,40 +132,37 @@ TEST_CASE("slice", "[pserver]") {
   }
   SECTION("knows NaN and Inf wherever they stand") {
     const int64_t n = 40001;
-    const auto store = store_of(small_job({.sizes = {n}}), 1);
+    const auto store = store_of(small_job({.sizes = {n}}));
     Slice& s = store->slices()[0];
-    auto* g = reinterpret_cast<float*>(s.inbox(0).data());
-    std::fill_n(g, n, -3e38f);
-    CHECK(s.finite(0));
+    std::vector<float> g(n, -3e38f);
+    const auto finite = [&] { return s.finite(bytes_of(g), s.bytes()); };
+    CHECK(finite());
     for (const int64_t at : {int64_t{0}, int64_t{16384}, n - 1})
       for (const float bad : {NAN, INFINITY, -INFINITY}) {
-        g[at] = bad;
-        CHECK(!s.finite(0));
-        g[at] = 1;
+        g[size_t(at)] = bad;
+        CHECK(!finite());
+        g[size_t(at)] = 1;
       }
   }
   SECTION("adds differences") {
-    const auto store = store_of(small_job({.sizes = {100}}), 1, false);
+    const auto store = store_of(small_job({.sizes = {100}}), false);
     Slice& s = store->slices()[0];
-    put(s, 0, 0);
-    s.add(0);
-    CHECK(values_of(s.values())[7] == first_value(0, 7) + gradient(0, 0, 0, 7));
+    s.add(bytes_of(gradient_of(s, 0, 0)));
+    CHECK(floats_of(s.values())[7] == first_value(0, 7) + gradient(0, 0, 0, 7));
     CHECK(s.version() == 1);
   }
 }
 
 TEST_CASE("the learning rate is a function of the number of the update", "[pserver]") {
   const SmallJob job = small_job({.sizes = {3, 3}, .decays = true});
-  const auto store = store_of(job, 1);
+  const auto store = store_of(job);
   const auto rate = [&](uint64_t version) {
     store->schedule().run(version);
     Slice& s = store->slices()[0];
-    const float before = values_of(s.values())[0];
-    auto* g = reinterpret_cast<float*>(s.inbox(0).data());
-    std::fill_n(g, 3, 1.0f);
-    s.contribute(0);
+    const float before = floats_of(s.values())[0];
+    s.add_to_sum(bytes_of({1, 1, 1}));
     s.close_round();
-    return before - values_of(s.values())[0];
+    return before - floats_of(s.values())[0];
   };
   CHECK(rate(0) == Approx(1.0f));
   CHECK(rate(1) == Approx(0.5f));
@@ -190,7 +176,7 @@ TEST_CASE("the learning rate is a function of the number of the update", "[pserv
 TEST_CASE("a configuration is checked before memory is taken", "[pserver]") {
   SmallJob job = small_job({.rule = "momentum", .sizes = {6}});
   const auto refused = [&](const std::string& words) {
-    CHECK_THROWS_WITH(Store(job.config, 1, true), Contains(words));
+    CHECK_THROWS_WITH(Store(job.config, true), Contains(words));
   };
   SECTION("a slice without a variable") {
     job.config.slices[0].name = "w_9";
@@ -223,6 +209,6 @@ TEST_CASE("a configuration is checked before memory is taken", "[pserver]") {
       for (KeptVariable& v : job.config.variables)
         if (v.name == name) v.shape = huge;
     }
-    refused("use more pservers or fewer trainers");
+    refused("use more pservers");
   }
 }

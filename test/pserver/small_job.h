@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -145,12 +146,13 @@ inline SmallJob small_job(const SmallJobOptions& o = {}) {
   return job;
 }
 
-inline std::unique_ptr<Store> store_of(const SmallJob& job, uint32_t trainers, bool sync = true,
+inline std::unique_ptr<Store> store_of(const SmallJob& job, bool sync = true,
                                        bool may_lower = true) {
-  auto store = std::make_unique<Store>(job.config, trainers, sync, may_lower);
+  auto store = std::make_unique<Store>(job.config, sync, may_lower);
   for (size_t i = 0; i < job.values.size(); ++i)
     std::copy_n(static_cast<const std::byte*>(job.values[i].raw()), job.values[i].bytes(),
                 static_cast<std::byte*>(store->value(i).raw()));
+  store->build(~size_t{0});
   store->start(0);
   return store;
 }
@@ -166,6 +168,30 @@ inline std::vector<float> gradients(uint32_t trainer, uint64_t step, size_t slic
   std::vector<float> out(static_cast<size_t>(n));
   for (int64_t i = 0; i < n; ++i) out[static_cast<size_t>(i)] = gradient(trainer, step, slice, i);
   return out;
+}
+
+inline const std::byte* bytes_of(const std::vector<float>& v) {
+  return reinterpret_cast<const std::byte*>(v.data());
+}
+
+inline std::vector<float> floats_of(std::span<const std::byte> bytes) {
+  std::vector<float> out(bytes.size() / sizeof(float));
+  std::memcpy(out.data(), bytes.data(), bytes.size());
+  return out;
+}
+
+// What a shard must make of gradients(): the same store, driven by plain calls.
+inline std::vector<float> expected(const SmallJob& job, uint32_t trainers, uint64_t steps,
+                                   size_t slice) {
+  const auto store = store_of(job);
+  Slice& s = store->slices()[slice];
+  for (uint64_t step = 0; step < steps; ++step) {
+    for (uint32_t t = 0; t < trainers; ++t)
+      s.add_to_sum(bytes_of(gradients(t, step, slice, static_cast<int64_t>(s.bytes() / 4))));
+    store->schedule().run(s.version());
+    s.close_round();
+  }
+  return floats_of(s.values());
 }
 
 }  // namespace paddle

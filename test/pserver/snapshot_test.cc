@@ -31,7 +31,7 @@ Snapshot sample(uint64_t step = 100) {
   s.configured_by = "trainer 0 (host:1)";
   s.epoch = 4;
   s.step = step;
-  s.program = "bytes";
+  s.program = std::make_shared<const std::string>("bytes");
   s.slices = {{{.id = 7, .name = "w", .grad = "w@GRAD", .block = 2}, step + 1, {3, 4}}};
   s.members = {{true, {}}, {false, wire::LastPush{step - 1, {1, 2, 3, 4}, {5, 6, 7, 8}}}};
   s.variables = {{"w", DType::f32, {2, 3}}, {"n", DType::i64, {1}}, {"none", DType::f32, {0}}};
@@ -117,8 +117,6 @@ TEST_CASE("the snapshots of a shard", "[pserver]") {
     for (const uint64_t step : {100, 200, 300, 400}) write(s, step);
     CHECK(s.steps() == std::vector<uint64_t>{200, 300, 400});
     CHECK(waiter.written.size() == 4);
-    CHECK(s.due(500));
-    CHECK(!s.due(501));
   }
   const std::string root = dir.path() + "/shard-0";
 
@@ -146,17 +144,19 @@ TEST_CASE("the snapshots of a shard", "[pserver]") {
   SECTION("those of a past that was given up go") {
     Snapshots s({dir.path(), 100, 3}, 0, waiter.report());
     s.remove_after(300);
+    s.drain();
     CHECK(s.steps() == std::vector<uint64_t>{200, 300});
   }
   SECTION("a job that has ended is not taken up, and the next one removes it") {
     {
       Snapshots s({dir.path(), 100, 3}, 0, waiter.report());
       s.mark_ended();
-    }
+    }  // what was asked for is done first
     Snapshots s({dir.path(), 100, 3}, 0, waiter.report());
     CHECK(!s.newest());
     CHECK(is_directory(root + "/step-000000000400"));
     s.begin_job();
+    s.drain();
     CHECK(!is_directory(root + "/step-000000000400"));
     write(s, 0);
     CHECK(s.newest()->step == 0);

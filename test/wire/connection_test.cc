@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "support/connect.h"
 #include "support/frames.h"
 #include "wire/listener.h"
 
@@ -73,16 +74,10 @@ struct Pair {
   std::shared_ptr<Connection> server_side, client_side;
 
   Pair() {
-    listener.accept(
-        [this](tcp::socket s) { server_side = Connection::start(std::move(s), echo, true); });
-    asio::co_spawn(
-        io,
-        [this]() -> asio::awaitable<void> {
-          const Endpoint to{"127.0.0.1", listener.port()};
-          tcp::socket s = co_await connect(to, 5);
-          client_side = Connection::start(std::move(s), client, false);
-        },
-        asio::detached);
+    listener.accept([this](std::unique_ptr<Stream> s) {
+      server_side = Connection::start(std::move(s), echo, true);
+    });
+    client_side = Connection::start(connect_to(io, {"127.0.0.1", listener.port()}), client, false);
     until([this] { return client_side && server_side; });
   }
   template <class Done>
@@ -158,7 +153,8 @@ TEST_CASE("a port gets anything at all", "[wire]") {
   Echo echo;
   std::shared_ptr<Connection> connection;
   Listener listener(io, "127.0.0.1", 0);
-  listener.accept([&](tcp::socket s) { connection = Connection::start(std::move(s), echo, true); });
+  listener.accept(
+      [&](std::unique_ptr<Stream> s) { connection = Connection::start(std::move(s), echo, true); });
   const auto send_raw = [&](const std::string& bytes) {
     connection.reset();
     echo.reason.clear();

@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include "support/connect.h"
 #include "wire/connection.h"
 #include "wire/listener.h"
 
@@ -59,11 +60,10 @@ struct Linked {
   std::shared_ptr<Connection> server_side, client_side;
 
   Linked() {
-    listener.accept(
-        [this](tcp::socket s) { server_side = Connection::start(std::move(s), server, true); });
-    tcp::socket s(io);
-    s.connect({asio::ip::address_v4::loopback(), listener.port()});
-    client_side = Connection::start(std::move(s), client, false);
+    listener.accept([this](std::unique_ptr<Stream> s) {
+      server_side = Connection::start(std::move(s), server, true);
+    });
+    client_side = Connection::start(connect_to(io, {"127.0.0.1", listener.port()}), client, false);
     until([this] { return server_side != nullptr; });
   }
   ~Linked() {

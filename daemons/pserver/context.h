@@ -1,0 +1,63 @@
+// What the parts of a shard's state machine share.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/log.h"
+#include "pserver/members.h"
+#include "pserver/outbox.h"
+#include "pserver/snapshot_disk.h"
+
+namespace paddle {
+
+struct ShardOptions {
+  std::string host;
+  uint16_t port = 0;
+  size_t index = 0;  // among the dense (or sparse) shards of the process
+  bool sparse = false;
+  std::string job;  // "" takes any
+  std::optional<uint32_t> trainers;
+  LossPolicy policy = LossPolicy::wait;
+  double lease_seconds = 10, reconnect_seconds = 2, peer_timeout = 600;
+  uint64_t max_staleness = 0;
+  double discard_ratio = 0;  // of async gradients, 0 discards none
+  SnapshotOptions snapshots;
+  int64_t spin_microseconds = 0;  // wire/spin.h
+  uint64_t log_period = 500;
+  bool exit_when_done = false;
+  std::function<void()> on_done;  // called in the shard's thread when its job is done
+  // For a process that knows its job's program itself: why a configuration does not fit it, "" for
+  // one that does. Called in the shard's thread.
+  std::function<std::string(const StoreConfig&)> check;
+  // First values by variable of the shard; they count in place of what a trainer brings.
+  std::map<std::string, Tensor> presets;
+};
+
+struct Context {
+  const ShardOptions& options;
+  std::string label;  // "port 7164: ", in front of log lines
+  // Runs something in another thread and calls Shard::proceed() afterwards; none: it runs at once.
+  std::function<void(std::function<void()>)> background = {};
+  Time now{};  // of the event that is handled
+  Peers peers = {};
+  Outbox out = {};
+  std::deque<std::string> last_errors = {};
+  std::vector<std::unique_ptr<Store>> retired = {};  // until Outbox::drops_bulk was heeded
+
+  void info(const std::string& sentence) const { log_info(label + sentence); }
+  void warn(const std::string& sentence) const { log_warn(label + sentence); }
+  // Also shown by the status.
+  void error(const std::string& sentence) {
+    constexpr size_t errors_kept = 10;
+    log_error(label + sentence);
+    last_errors.push_back(sentence);
+    if (last_errors.size() > errors_kept) last_errors.pop_front();
+  }
+};
+
+}  // namespace paddle

@@ -1,0 +1,252 @@
+#include "pserver/exchange.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace paddle {
+
+using Code = wire::FailureCode;
+
+Exchange::Exchange(Context& context, Store& store, Members& members, SnapshotMaker& maker,
+                   wire::Mode mode, uint64_t epoch)
+    : context_(context),
+      store_(store),
+      members_(members),
+      mode_(mode),
+      epoch_(epoch),
+      waits_(store, context.out, mode == wire::Mode::sync),
+      rounds_(store, members, waits_, maker),
+      inbox_(store, rounds_, context.out, mode == wire::Mode::sync) {}
+
+// ---- what can be said of a push before its gradients are here
+
+namespace {
+
+template <class... Parts>
+PushVerdict refused(Code code, const Peer& peer, const Parts&... why) {
+  return {PushVerdict::Kind::fail, code, text(peer.name(), ": ", why...)};
+}
+
+}  // namespace
+
+PushVerdict Exchange::check(PeerId from, const wire::Push& p, uint64_t bulk) {
+  const Peer& peer = context_.peers[from];
+  if (p.epoch != epoch_)
+    return refused(Code::stale_epoch, peer, "its push belongs to epoch ", p.epoch,
+                   ", the job is in epoch ", epoch_, ": greet again");
+  if (p.parts.empty()) return refused(Code::protocol, peer, "it pushed nothing");
+  if (p.parts.size() > 1 && bulk > max_group_bytes)
+    return refused(Code::protocol, peer, "it pushed ", p.parts.size(), " slices of ", bulk,
+                   " bytes together; at most ", max_group_bytes, " are possible");
+  uint64_t bytes = 0;
+  bool any = false;
+  for (const wire::PushPart& part : p.parts) {
+    PushVerdict v = check_part(peer, p, part, bytes);
+    if (v.kind == PushVerdict::Kind::fail) return v;
+    any = any || v.kind == PushVerdict::Kind::take;
+  }
+  if (bulk != bytes)
+    return refused(Code::protocol, peer, "its gradient for '",
+                   store_.slice(p.parts[0].slice)->info().name,
+                   p.parts.size() > 1 ? "' and others" : "'", ", step ", p.step, ", has ", bulk,
+                   " bytes, expected ", bytes);
+  return {any ? PushVerdict::Kind::take : PushVerdict::Kind::duplicate, {}, {}};
+}
+
+PushVerdict Exchange::check_part(const Peer& peer, const wire::Push& p, const wire::PushPart& part,
+                                 uint64_t& bytes) {
+  const Slice* slice = store_.slice(part.slice);
+  if (slice == nullptr)
+    return refused(Code::unknown_version, peer, "there is no slice ", part.slice, " on this shard");
+  const Member& member = members_[peer.trainer];
+  if (member.state != MemberState::joined)
+    return refused(Code::protocol, peer, "it pushed to '", slice->info().name,
+                   "' without having joined");
+  bytes += slice->bytes();
+  const uint64_t version = slice->version();
+  const bool duplicate = p.step < member.steps[slice->info().place] || (sync() && p.step < version);
+  if (duplicate) return {PushVerdict::Kind::duplicate, {}, {}};
+  if (sync() && p.step > version)
+    return refused(Code::protocol, peer, "it pushed step ", p.step, " of '", slice->info().name,
+                   "', which is at version ", version);
+  if (!sync() && part.based_on > version)
+    return refused(Code::stale_epoch, peer, "its gradient for '", slice->info().name,
+                   "' is based on version ", part.based_on, ", and here is version ", version,
+                   ": greet again");
+  return {};
+}
+
+LandingPlace Exchange::land(PeerId peer, const wire::Push& p, uint64_t bulk) {
+  Inbox::Landing& l = inbox_[peer];
+  if (l.data != nullptr)  // it was held, and has its place now
+    return {LandingPlace::Kind::into, {l.data, l.bytes}};
+  inbox_.release(peer);
+  l.verdict = check(peer, p, bulk);
+  if (l.verdict->kind != PushVerdict::Kind::take) return {};
+  return inbox_.place(peer, context_.peers[peer].trainer, p.parts, bulk);
+}
+
+// ---- pushes
+
+void Exchange::push(PeerId peer, uint64_t id, const wire::Push& p, uint64_t bulk) {
+  Inbox::Landing& l = inbox_[peer];
+  if (!l.verdict) l.verdict = check(peer, p, bulk);  // there was no bulk
+  if (l.verdict->kind == PushVerdict::Kind::take && l.data == nullptr)
+    l.verdict = refused(Code::protocol, context_.peers[peer], "a push without a gradient");
+  if (l.verdict->kind == PushVerdict::Kind::fail) {
+    if (l.verdict->code == Code::protocol) context_.error(l.verdict->why);
+    context_.out.fail(peer, id, l.verdict->code, std::move(l.verdict->why));
+  } else if (l.verdict->kind == PushVerdict::Kind::duplicate) {
+    answer(peer, id, p);
+  } else if (all_finite(peer, id, p)) {
+    members_[context_.peers[peer].trainer].last_push = {p.step, p.begin, p.end};
+    sync() ? contribute(peer, id, p) : apply(peer, id, p);
+  }
+  inbox_.release(peer);
+  inbox_.serve_held();
+}
+
+bool Exchange::all_finite(PeerId peer, uint64_t id, const wire::Push& p) {
+  const Inbox::Landing& l = inbox_[peer];
+  const Slice* bad = nullptr;
+  if (l.slice != nullptr) {
+    if (!l.finite || l.seen != l.bytes) bad = l.slice;
+  } else {
+    const std::byte* at = l.data;
+    for (const wire::PushPart& part : p.parts) {
+      const Slice& s = *store_.slice(part.slice);
+      if (!s.finite(at, s.bytes())) bad = &s;
+      at += s.bytes();
+    }
+  }
+  if (bad == nullptr) return true;
+  ++members_[l.trainer].staleness.not_finite;
+  const std::string why = text(
+      context_.peers[peer].name(), ": its gradient for '", bad->info().name, "', step ", p.step,
+      ", holds NaN or Inf and was not applied: lower the learning rate, clip gradients or "
+      "look at the data of this batch");
+  context_.error(why);
+  context_.out.fail(peer, id, Code::not_finite, why);
+  return false;
+}
+
+// Sync. All gradients are added before the answer is prepared, and rounds close after that: the
+// answer may be due at once.
+void Exchange::contribute(PeerId peer, uint64_t id, const wire::Push& p) {
+  Inbox::Landing& l = inbox_[peer];
+  Member& member = members_[l.trainer];
+  const std::byte* at = l.data;
+  for (const wire::PushPart& part : p.parts) {
+    Slice& s = *store_.slice(part.slice);
+    const std::byte* grad = at;
+    at += s.bytes();
+    // The slice may have gone on while the gradient was coming, without this trainer.
+    if (s.version() != p.step || member.contributed(s.info().place, p.step)) continue;
+    const bool in_spare = l.where == Inbox::Landing::Where::spare;
+    if (in_spare) l.where = Inbox::Landing::Where::nowhere;
+    rounds_.contribute(s, member, in_spare ? nullptr : grad, l.buffer, context_.now);
+  }
+  answer(peer, id, p);
+  for (const wire::PushPart& part : p.parts) rounds_.close(*store_.slice(part.slice));
+}
+
+// As v2 counts: the update itself is one, and a ratio up to 1 means 1.5. A single trainer would see
+// all its gradients dropped, so at least one foreign update must lie between.
+bool Exchange::too_old(uint64_t stale) const {
+  const ShardOptions& o = context_.options;
+  if (o.max_staleness > 0 && stale > o.max_staleness) return true;
+  const double ratio = o.discard_ratio > 1 ? o.discard_ratio : 1.5;
+  const auto trainers = static_cast<double>(members_.all().size());
+  return o.discard_ratio > 0 &&
+         static_cast<double>(stale + 1) >= std::max(2.0, std::floor(ratio * trainers));
+}
+
+// Async, half-async, geo: the update happens here and now.
+void Exchange::apply(PeerId peer, uint64_t id, const wire::Push& p) {
+  const Inbox::Landing& l = inbox_[peer];
+  Member& member = members_[l.trainer];
+  std::byte* at = l.data;
+  values_.clear();
+  for (const wire::PushPart& part : p.parts) {
+    Slice& s = *store_.slice(part.slice);
+    std::byte* grad = at;
+    at += s.bytes();
+    bool drops = false;
+    if (p.step >= member.steps[s.info().place]) {
+      const uint64_t stale = s.version() - part.based_on;
+      Staleness& counts = member.staleness;
+      counts.max = std::max(counts.max, stale);
+      counts.sum += stale;
+      ++counts.count;
+      drops = too_old(stale);
+      if (drops) {
+        ++counts.dropped;
+        member.steps[s.info().place] = p.step + 1;
+      } else {
+        rounds_.apply(s, member, p.step + 1, grad, mode_ == wire::Mode::geo);
+      }
+    }
+    values_.push_back({s.version(), part.slice, drops ? 1u : 0u});
+  }
+  if (!p.pull) return context_.out.send(peer, id, wire::Ack{});
+  context_.out.begin_values(peer, id, false);
+  for (const wire::ValuesPart& v : values_)
+    context_.out.add_part(v, store_.slice(v.slice)->values());
+}
+
+// The versions that this push makes, or an Ack.
+void Exchange::answer(PeerId peer, uint64_t id, const wire::Push& p) {
+  if (!p.pull) return context_.out.send(peer, id, wire::Ack{});
+  wanted_.clear();
+  for (const wire::PushPart& part : p.parts)
+    wanted_.push_back({sync() ? p.step + 1 : 0, part.slice, 0});
+  const Peer& who = context_.peers[peer];
+  waits_.await(who, peer, id, wanted_, members_[who.trainer], context_.now);
+}
+
+// ---- pulls
+
+void Exchange::pull(PeerId peer, uint64_t id, const wire::Pull& p) {
+  if (p.epoch != epoch_)
+    return context_.out.fail(peer, id, Code::stale_epoch,
+                             text("the pull belongs to epoch ", p.epoch, ", the job is in epoch ",
+                                  epoch_, ": greet again"));
+  const Member& member = members_[context_.peers[peer].trainer];
+  bool ahead = false;
+  for (const wire::PullPart& part : p.parts) {
+    const Slice* slice = store_.slice(part.slice);
+    if (slice == nullptr)
+      return context_.out.fail(peer, id, Code::unknown_version,
+                               text("there is no slice ", part.slice, " on this shard"));
+    ahead = ahead || (part.version == member.first_round && part.version > slice->version());
+  }
+  waits_.await(context_.peers[peer], peer, id, p.parts, member, context_.now);
+  if (sync() && ahead) fail_unreachable_pulls();
+}
+
+// Those who joined ahead of the others, where the others have left before they got there.
+void Exchange::fail_unreachable_pulls() {
+  for (const Slice& s : store_.slices())
+    if (waits_.any(s.info().place) && rounds_.abandoned(s))
+      return waits_.fail_all(Code::stale_epoch,
+                             text("all others have left at step ", s.version(), ": greet again"));
+}
+
+void Exchange::abandon(PeerId peer) {
+  waits_.forget(peer);
+  discard(peer);
+}
+
+void Exchange::discard(PeerId peer) {
+  inbox_.release(peer);
+  inbox_.serve_held();
+}
+
+void Exchange::members_changed() {
+  if (!sync()) return;
+  rounds_.members_changed();
+  fail_unreachable_pulls();
+  inbox_.serve_held();
+}
+
+}  // namespace paddle

@@ -1,0 +1,273 @@
+// Who takes part: admission, joining, heartbeats, leaving, and what is looked after once a second.
+#include "pserver/job.h"
+
+#include <algorithm>
+
+#include "base/suggest.h"
+#include "obs/progress.h"
+
+namespace paddle {
+namespace {
+
+using Code = wire::FailureCode;
+constexpr size_t max_state_text = 256, max_error_text = 4096;
+
+MemberOptions member_options(const ShardOptions& o, const Identity& i) {
+  return {i.trainers, o.policy, o.lease_seconds, o.reconnect_seconds};
+}
+
+// "" where the trainer can join here; otherwise it has seen an old state and greets again.
+std::string join_problem(const Job::State& state, bool drops, uint32_t trainer,
+                         const wire::Join& j) {
+  if (!state.exchange) return "this shard has no values yet";
+  if (!state.sync()) return "";
+  const Member& m = state.members[trainer];
+  for (const Slice& s : state.store->slices()) {
+    if (drops && j.step < s.version() && m.expired != 0)
+      return text("trainer ", trainer, " cannot join at step ", j.step,
+                  ": the job has reached step ", s.version());
+    if (!drops && !m.contributed(s.info().place, s.version()) && j.step > s.version())
+      return text("trainer ", trainer, " cannot join at step ", j.step, ": the slice '",
+                  s.info().name, "' lacks its gradient of step ", s.version());
+  }
+  return "";
+}
+
+struct PresentWait {
+  const Slice* slice = nullptr;    // the open round that is furthest behind; null where none is
+  std::vector<uint32_t> trainers;  // that it lacks, or that have not joined yet
+};
+
+PresentWait present_wait(const Job::State& state) {
+  PresentWait wait;
+  const Rounds& rounds = state.exchange->rounds();
+  for (const Slice& s : state.store->slices())
+    if (state.sync() && rounds.open(s) && (!wait.slice || s.version() < wait.slice->version()))
+      wait.slice = &s;
+  if (wait.slice) {
+    wait.trainers = rounds.missing(*wait.slice);
+    return wait;
+  }
+  for (const Member& m : state.members.all())
+    if (m.state == MemberState::absent) wait.trainers.push_back(m.id);
+  return wait;
+}
+
+}  // namespace
+
+Job::Job(Context& context, SnapshotMaker& maker, Identity identity)
+    : context_(context),
+      maker_(maker),
+      state_{.identity = identity,
+             .members = Members(member_options(context.options, identity), context.now)} {
+  watch_.restart(0, context.now);
+}
+
+Job::~Job() { drop_store("the job has ended"); }
+
+wire::ShardState Job::shard_state() const {
+  if (setup_) return wire::ShardState::configuring;
+  return state_.exchange ? wire::ShardState::ready : wire::ShardState::empty;
+}
+
+// ---- messages
+
+bool Job::admit(PeerId from, uint64_t id, const wire::Hello& h) {
+  using Verdict = Members::Admission::Verdict;
+  Peer& peer = context_.peers[from];
+  const auto a =
+      state_.members.admit({h.trainer, h.takes_id, h.incarnation, h.process}, context_.now);
+  if (a.verdict != Verdict::admitted) {
+    const bool expired = a.verdict == Verdict::expired;
+    if (!expired) context_.error(text(peer.process, " was refused: ", a.why));
+    context_.out.fail(from, id, expired ? Code::expired : Code::refused, a.why);
+    context_.out.close(from, a.why);
+    return false;
+  }
+  peer.greeted = true;
+  peer.trainer = a.trainer;
+  peer.incarnation = h.incarnation;
+  // The same trainer on a new connection: what it sent on the old one is void.
+  for (PeerId p = 0; p < context_.peers.size(); ++p) {
+    const Peer& other = context_.peers[p];
+    if (p == from || !other.is_member() || other.role != peer.role || other.trainer != peer.trainer)
+      continue;
+    if (state_.exchange) state_.exchange->abandon(p);
+    context_.out.close(p, "the trainer has connected anew");
+  }
+  state_.members.opened(peer.trainer, context_.now);
+  if (peer.is_trainer()) context_.info(text(peer.name(), " connected from ", peer.address));
+  close_rounds();
+  return true;
+}
+
+void Job::join(PeerId peer, uint64_t id, const wire::Join& j) {
+  if (j.epoch != state_.epoch)
+    return context_.out.fail(
+        peer, id, Code::stale_epoch,
+        text("the job is in epoch ", state_.epoch, ", not ", j.epoch, ": greet again"));
+  const uint32_t trainer = context_.peers[peer].trainer;
+  const std::string why =
+      join_problem(state_, context_.options.policy == LossPolicy::drop, trainer, j);
+  if (!why.empty()) return context_.out.fail(peer, id, Code::stale_epoch, why + ": greet again");
+  const bool first = state_.members[trainer].state != MemberState::joined;
+  state_.members.join(trainer, j.step, context_.now);
+  if (first) context_.info(text(context_.peers[peer].name(), " joined at step ", j.step));
+  context_.out.send(peer, id, wire::Ack{});
+  close_rounds();  // under `drop` a later first round lets earlier ones close
+}
+
+void Job::complete(PeerId peer, uint64_t id, const wire::Complete& c) {
+  const uint32_t trainer = context_.peers[peer].trainer;
+  if (c.phase == wire::Phase::finished) {
+    state_.members.finish(trainer, context_.now);
+    context_.info(text(context_.peers[peer].name(), " has finished"));
+  } else {
+    state_.members.leave(trainer, context_.now);
+  }
+  // The others wait for it. Where trainer 0 leaves they must hear it at once: a pserver that failed
+  // before they did would send them back to work without it.
+  for (PeerId p = 0; p < context_.peers.size(); ++p)
+    if (context_.peers[p].is_member() && context_.peers[p].role == wire::Role::beat)
+      context_.out.send(p, 0, beat_ack());
+  context_.out.send(peer, id, wire::Ack{});
+  close_rounds();
+}
+
+void Job::beat(PeerId from, uint64_t id, const wire::Progress& progress) {
+  const Peer& peer = context_.peers[from];
+  Members& members = state_.members;
+  if (!members.holds(peer.trainer, peer.incarnation) ||
+      members[peer.trainer].expired == peer.incarnation)
+    return context_.out.fail(
+        from, id, Code::expired,
+        text("trainer ", peer.trainer, " was lost, or another process has its id now"));
+  members.heard(peer.trainer, context_.now);
+  Member& m = members[peer.trainer];
+  m.progress = progress;
+  m.progress.state.resize(std::min(progress.state.size(), max_state_text));
+  m.progress.error.resize(std::min(progress.error.size(), max_error_text));
+  if (!m.progress.error.empty() && m.last_error != m.progress.error) {
+    m.last_error = m.progress.error;
+    context_.error(text(peer.name(), ": ", m.last_error));
+  }
+  context_.out.send(from, id, beat_ack());
+}
+
+wire::BeatAck Job::beat_ack() const {
+  return {.epoch = state_.epoch,
+          .waiting = waiting_text(),
+          .finished = state_.members.finished(),
+          .failure = state_.failure,
+          .saved = state_.members.saved()};
+}
+
+// ---- other events
+
+void Job::gone(PeerId from) {
+  const Peer& peer = context_.peers[from];
+  if (state_.exchange) state_.exchange->abandon(from);
+  if (!peer.greeted || peer.role == wire::Role::observer) return;
+  if (state_.members.has(peer.trainer)) state_.members[peer.trainer].traffic += peer.traffic;
+  state_.members.closed(peer.trainer, peer.incarnation, context_.now);
+  if (setup_ && setup_->configurer() == from) {
+    drop_store(text(peer.name(), " left while it was sending the first values"));
+    state_.configured_by.clear();
+    state_.init.clear();
+  }
+}
+
+void Job::tick() {
+  for (const Loss& loss : state_.members.expire(context_.now)) lose(loss);
+  // Trainer 0 went away after all had finished and before it saved: the others stay for its
+  // return, but not for ever.
+  const Members& members = state_.members;
+  if (members.has(0)) {
+    const Member& saver = members[0];
+    const double away = seconds(saver.closed, context_.now);
+    if (saver.state == MemberState::finished && saver.connections == 0 &&
+        members.finished() == members.all().size() && away >= context_.options.peer_timeout)
+      fail(text("gave up after ", duration_text(away),
+                " (--peer_timeout): trainer 0 has finished, and went away before it saved"));
+  }
+  const std::string waiting = waiting_text();
+  const double waited = watch_.wait(context_, waiting, state_.lowest_version());
+  if (!state_.exchange) return;
+  // One that is there may take its time.
+  const auto awaited = present_wait(state_).trainers;
+  const bool gone = std::any_of(awaited.begin(), awaited.end(), [&](uint32_t t) {
+    return members[t].state != MemberState::joined;
+  });
+  if (waited > context_.options.peer_timeout && gone)
+    fail(text("gave up after ", duration_text(waited), " (--peer_timeout): ", waiting));
+  state_.steps_per_second = watch_.rate(context_, state_.lowest_version(), state_.steps_per_second);
+}
+
+// Its connections end, so that nothing of the past can arrive any more.
+void Job::lose(const Loss& loss) {
+  const std::string name = state_.members.name(loss.trainer);
+  context_.error(name + " was lost");
+  for (PeerId p = 0; p < context_.peers.size(); ++p) {
+    const Peer& peer = context_.peers[p];
+    if (!peer.is_member() || peer.trainer != loss.trainer) continue;
+    if (state_.exchange) state_.exchange->abandon(p);
+    context_.out.fail(p, 0, Code::expired,
+                      text("trainer ", loss.trainer, " was lost: greet again"));
+    context_.out.close(p, "its lease has ended");
+  }
+  if (context_.options.policy == LossPolicy::fail) fail(text(name, " was lost ", loss.why));
+  close_rounds();
+}
+
+void Job::close_rounds() {
+  if (!state_.exchange || !state_.failure.empty()) return;
+  try {
+    state_.exchange->members_changed();
+  } catch (const Error& e) {  // only a program that cannot be run: nobody can go on
+    fail(e.what());
+  }
+}
+
+void Job::fail(const std::string& why) {
+  if (!state_.failure.empty()) return;
+  state_.failure = why;
+  context_.error(why);
+  if (state_.exchange) state_.exchange->fail_waiting(Code::job_failed, why);
+}
+
+bool Job::done() const {
+  if (state_.failure.empty()) return state_.members.all_done(context_.now);
+  return std::none_of(context_.peers.begin(), context_.peers.end(),
+                      [](const Peer& p) { return p.is_trainer(); });
+}
+
+// ---- waits
+
+uint64_t Job::State::lowest_version() const {
+  if (!exchange || store->slices().empty()) return base_step;
+  return exchange->rounds().lowest_version();
+}
+
+bool Job::State::same_version() const {
+  return !exchange || store->slices().empty() ||
+         exchange->rounds().lowest_version() == exchange->rounds().highest_version();
+}
+
+std::string Job::waiting_text() const {
+  if (!state_.failure.empty()) return "";
+  if (setup_ && setup_->configurer() != no_peer)
+    return text("waiting for the first values, which ", state_.configured_by, " sends");
+  if (setup_) return "preparing the values";
+  if (!state_.exchange) return "waiting for a trainer that sends the first values";
+  auto [slowest, lacks] = present_wait(state_);
+  if (lacks.empty()) return "";
+  const uint64_t round = slowest ? slowest->version() : state_.lowest_version();
+  const Time since = slowest ? state_.exchange->rounds().begun(*slowest) : context_.now;
+  std::string words = state_.members.waiting_for(lacks[0], round, since, context_.now);
+  if (lacks.size() == 1) return words;
+  Names others;
+  for (size_t i = 1; i < lacks.size(); ++i) others.push_back(std::to_string(lacks[i]));
+  return words + text("; and for trainer", others.size() > 1 ? "s " : " ", listed(others));
+}
+
+}  // namespace paddle

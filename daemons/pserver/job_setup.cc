@@ -1,0 +1,243 @@
+// How the values of a job get here: Configure and SetValue, a snapshot, Rollback.
+#include <cstring>
+
+#include "pserver/job.h"
+
+namespace paddle {
+namespace {
+
+using Code = wire::FailureCode;
+constexpr size_t copied_per_step = 8u << 20;  // bytes of a snapshot: a few milliseconds
+
+// Where a trainer stands before `step`: after its push of the step before, or with that of the step
+// itself, which may have come already.
+std::optional<wire::LastPush> push_before(const std::optional<wire::LastPush>& p, uint64_t step) {
+  if (!p || p->step < step || step == 0) return p;
+  return wire::LastPush{step - 1, p->begin, p->begin};
+}
+
+// Snapshots of the store from now on.
+void watch_store(SnapshotMaker& maker, const Job::State& now) {
+  maker.watch(
+      now.store.get(), now.sync(),
+      [&now](uint64_t of) {
+        Snapshot s{.identity = now.identity,
+                   .init = now.init,
+                   .configured_by = now.configured_by,
+                   .epoch = now.epoch,
+                   .step = of,
+                   .program = now.program};
+        for (const Member& m : now.members.all())
+          s.members.push_back({m.state == MemberState::finished || m.state == MemberState::gone,
+                               now.sync() ? push_before(m.last_push, of) : m.last_push});
+        return s;
+      },
+      [&now](size_t place) {
+        std::vector<uint64_t> steps;
+        for (const Member& m : now.members.all()) steps.push_back(m.steps[place]);
+        return steps;
+      });
+}
+
+// Where the trainers were, and the versions of the slices.
+void restore(const Snapshot& from, Members& members, Store& store, Time now) {
+  std::vector<Member>& all = members.all();
+  for (size_t t = 0; t < from.members.size() && t < all.size(); ++t) {
+    all[t].last_push = from.members[t].last_push;
+    if (from.members[t].finished) members.finish(all[t].id, now);
+  }
+  for (size_t i = 0; i < from.slices.size(); ++i) {
+    store.slices()[i].restart(from.slices[i].version);
+    for (size_t t = 0; t < from.slices[i].steps.size() && t < all.size(); ++t)
+      all[t].steps[i] = from.slices[i].steps[t];
+  }
+}
+
+}  // namespace
+
+Job::Job(Context& context, SnapshotMaker& maker, Snapshot snapshot)
+    : Job(context, maker, snapshot.identity) {
+  state_.init = snapshot.init;
+  state_.configured_by = snapshot.configured_by;
+  state_.epoch = snapshot.epoch;
+  state_.program = snapshot.program;
+  state_.base_step = snapshot.step;
+  setup_.emplace(snapshot, no_peer, 0);
+  while (!setup_->proceed()) {
+  }
+  finish_setup();
+}
+
+// The first wins. Whoever comes second greets again and finds the winner's name. Only a refusal is
+// answered here; then the values that follow are discarded without another answer.
+void Job::configure(PeerId from, uint64_t id, const wire::Configure& c) {
+  Peer& peer = context_.peers[from];
+  const auto no = [&](Code code, const std::string& why) {
+    peer.values_unwanted = true;
+    context_.out.fail(from, id, code, why);
+  };
+  const bool may_reset = c.reset && c.epoch > state_.epoch;
+  if (setup_ && setup_->configurer() != from && !may_reset)
+    return no(Code::stale_epoch,
+              text(state_.configured_by, " is sending the first values: greet again"));
+  if (c.epoch < state_.epoch || (state_.exchange && !may_reset))
+    return no(Code::stale_epoch, text("this shard has values already, from ", state_.configured_by,
+                                      " (epoch ", state_.epoch, "): greet again"));
+  require(c.init.size() <= 256, Error::Kind::protocol, "a digest of ", c.init.size(), " bytes");
+  peer.values_unwanted = false;
+  drop_store(text(peer.name(), " configures this shard anew"));
+  setup_.emplace(context_, c, state_.sync(), from, id);
+  state_.configured_by = peer.name();
+  state_.init = c.init;
+  state_.program = std::make_shared<const std::string>(c.program);
+  state_.epoch = c.epoch;
+  state_.base_step = c.step;
+  if (c.reset) state_.members.begin_again(0, context_.now);
+  c.reset ? maker_.remove_after(c.step) : maker_.begin_job();
+  proceed();
+}
+
+LandingPlace Job::land_value(PeerId from, const wire::SetValue& set, uint64_t bulk) {
+  if (!setup_ || setup_->configurer() != from || set.epoch != state_.epoch) return {};
+  return setup_->land(set, bulk);
+}
+
+void Job::set_value(PeerId from, uint64_t id, const wire::SetValue& set, uint64_t bulk) {
+  Peer& peer = context_.peers[from];
+  if (peer.values_unwanted) return;
+  const auto no = [&](Code code, const std::string& why) {
+    peer.values_unwanted = true;
+    context_.out.fail(from, id, code, why);
+  };
+  if (!setup_ || setup_->configurer() != from || set.epoch != state_.epoch)
+    return no(Code::stale_epoch,
+              text("these values are not awaited: ",
+                   state_.configured_by.empty() ? "nobody" : state_.configured_by,
+                   " configures this shard: greet again"));
+  const std::string why = setup_->set_value(id, set, bulk);
+  if (!why.empty()) {
+    drop_store(text("the values that ", peer.name(), " sent do not fit"));
+    state_.configured_by.clear();
+    state_.init.clear();
+    return no(Code::protocol, why);
+  }
+  if (set.last) proceed();
+}
+
+void Job::rollback(PeerId peer, uint64_t id, const wire::Rollback& r) {
+  if (r.epoch == state_.epoch && state_.base_step == r.step) {  // somebody has asked for the same
+    if (setup_ && setup_->snapshot) return static_cast<void>(setup_->asked.emplace_back(peer, id));
+    if (state_.exchange) return context_.out.send(peer, id, wire::Ack{});
+  }
+  if (r.epoch <= state_.epoch)
+    return context_.out.fail(
+        peer, id, Code::stale_epoch,
+        text("the job is in epoch ", state_.epoch, ", not before ", r.epoch, ": greet again"));
+  if (!maker_.on())
+    return context_.out.fail(peer, id, Code::unknown_version,
+                             text("there is no snapshot of step ", r.step,
+                                  ": this pserver runs without --snapshot_dir"));
+  try {
+    Snapshot s = maker_.load(r.step);
+    std::optional<Setup> made(std::in_place, s, peer, id);
+    drop_store(text("the job goes back to step ", r.step));
+    maker_.remove_after(r.step);
+    setup_ = std::move(made);
+  } catch (const Error& e) {
+    context_.error(e.what());
+    maker_.set_aside(r.step);
+    return context_.out.fail(peer, id, Code::unknown_version, e.what());
+  }
+  state_.init = setup_->snapshot->init;
+  state_.configured_by = setup_->snapshot->configured_by;
+  state_.program = setup_->snapshot->program;
+  state_.epoch = r.epoch;
+  state_.base_step = r.step;
+  context_.warn(text("the job goes back to step ", r.step, " (epoch ", r.epoch, "), asked for by ",
+                     context_.peers[peer].name()));
+  proceed();
+}
+
+void Job::proceed() {
+  try {
+    if (setup_ && setup_->proceed()) {
+      const std::string missing = setup_->missing();
+      missing.empty() ? finish_setup() : refuse_setup(Code::protocol, missing);
+    }
+  } catch (Error& e) {
+    refuse_setup(Code::refused,
+                 e.within("reading the configuration that ", state_.configured_by, " sent").what());
+  }
+  if (setup_) {
+    const PeerId held = setup_->made() ? setup_->take_held() : no_peer;
+    if (held != no_peer) context_.out.resume(held);
+    if (setup_->can_proceed()) context_.out.continues = true;
+  }
+  if (maker_.unfinished() && maker_.proceed(copied_per_step)) context_.out.continues = true;
+}
+
+// What was configured makes no sense, or cannot be run.
+void Job::refuse_setup(Code code, const std::string& why) {
+  const PeerId from = setup_->configurer();
+  const uint64_t id = setup_->id;
+  const auto asked = std::move(setup_->asked);
+  context_.error(why);
+  drop_store(why);
+  state_.configured_by.clear();
+  state_.init.clear();
+  if (from != no_peer) {
+    context_.peers[from].values_unwanted = true;
+    context_.out.fail(from, id, code, why);
+  }
+  for (const auto& [peer, number] : asked) context_.out.fail(peer, number, code, why);
+}
+
+void Job::finish_setup() {
+  Setup s = std::move(*setup_);
+  setup_.reset();
+  s.take_presets(context_.options);
+  state_.store = s.take_store();
+  Store& store = *state_.store;
+  store.start(state_.base_step);
+  if (s.snapshot) state_.members.begin_again(store.slices().size(), context_.now);
+  for (Member& m : state_.members.all()) m.steps.assign(store.slices().size(), 0);
+  if (s.snapshot) restore(*s.snapshot, state_.members, store, context_.now);
+  watch_store(maker_, state_);
+  state_.exchange = std::make_unique<Exchange>(context_, store, state_.members, maker_,
+                                               state_.identity.mode, state_.epoch);
+  for (const Slice& slice : store.slices())
+    if (!slice.lowered())
+      log_detail(1, text("the slice '", slice.info().name, "' is updated by its whole block"));
+  watch_.restart(state_.base_step, context_.now);
+  if (!s.snapshot && !store.variables().empty()) {
+    context_.info(text(state_.configured_by, " configured ", store.slices().size(), " slices, ",
+                       s.bytes(), " bytes, at step ", state_.base_step));
+    maker_.begin_all(state_.base_step);
+  }
+  for (const auto& [peer, id] : s.asked)
+    if (context_.peers[peer].open) context_.out.send(peer, id, wire::Ack{});
+}
+
+// Connections that are sending from, or receiving into, the memory end with it.
+void Job::drop_store(const std::string& why) {
+  maker_.watch(nullptr, true, {}, {});
+  if (setup_) {
+    if (setup_->landing() && setup_->configurer() != no_peer)
+      context_.out.close(setup_->configurer(), why);
+    if (const PeerId held = setup_->take_held(); held != no_peer) context_.out.resume(held);
+    context_.retired.push_back(setup_->take_store());
+    context_.out.drops_bulk = true;
+    setup_.reset();
+  }
+  if (!state_.exchange) return;
+  state_.exchange->fail_waiting(Code::stale_epoch, why + ": greet again");
+  state_.exchange->resume_held();
+  for (PeerId p = 0; p < context_.peers.size(); ++p)
+    if (context_.peers[p].is_trainer() && state_.exchange->holds_bulk_of(p))
+      context_.out.close(p, why);
+  state_.exchange.reset();
+  context_.retired.push_back(std::move(state_.store));
+  context_.out.drops_bulk = true;
+}
+
+}  // namespace paddle

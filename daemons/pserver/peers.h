@@ -1,0 +1,52 @@
+// The connections of a shard as its state machine sees them: a number for each, and who is behind
+// it. No sockets.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "wire/messages.h"
+
+namespace paddle {
+
+// Given by whoever owns the connections; used again only after the shard was told that it ended.
+using PeerId = uint32_t;
+inline constexpr PeerId no_peer = ~PeerId{0};
+
+struct Traffic {
+  uint64_t bytes_in = 0, bytes_out = 0, messages_in = 0, messages_out = 0;
+  Traffic& operator+=(const Traffic& o) {
+    bytes_in += o.bytes_in;
+    bytes_out += o.bytes_out;
+    messages_in += o.messages_in;
+    messages_out += o.messages_out;
+    return *this;
+  }
+};
+
+struct Peer {
+  bool open = false, greeted = false;
+  wire::Role role = wire::Role::observer;
+  uint32_t trainer = 0;
+  uint64_t incarnation = 0;
+  std::string process, address;
+  bool values_unwanted = false;  // its configuration was refused: the rest of it is ignored
+  Traffic traffic;               // as the owner of the connection last said
+
+  bool is_member() const { return open && greeted && role != wire::Role::observer; }
+  bool is_trainer() const { return open && greeted && role == wire::Role::trainer; }
+  // "trainer 1 (host:pid)", or the address.
+  std::string name() const {
+    if (!greeted) return address;
+    if (role == wire::Role::observer) return process + " at " + address;
+    return text("trainer ", trainer, " (", process, ")");
+  }
+};
+
+// By PeerId.
+using Peers = std::vector<Peer>;
+
+}  // namespace paddle

@@ -1,0 +1,92 @@
+#include "pserver/report.h"
+
+#include "base/suggest.h"
+#include "base/version.h"
+
+namespace paddle {
+namespace {
+
+wire::MemberStatus member_status(const Context& context, const Member& m) {
+  const Staleness& s = m.staleness;
+  Traffic traffic = m.traffic;
+  for (const Peer& p : context.peers)
+    if (p.is_member() && p.trainer == m.id) traffic += p.traffic;
+  wire::MemberStatus out{.trainer = m.id,
+                         .state = name_of(m.state),
+                         .process = m.process,
+                         .seconds = seconds(m.since, context.now),
+                         .step = m.last_push ? m.last_push->step : 0,
+                         .progress = m.progress,
+                         .staleness_max = s.max,
+                         .dropped = s.dropped,
+                         .not_finite = s.not_finite,
+                         .bytes_in = traffic.bytes_in,
+                         .bytes_out = traffic.bytes_out,
+                         .messages_in = traffic.messages_in,
+                         .messages_out = traffic.messages_out};
+  if (s.count > 0) out.staleness_mean = static_cast<double>(s.sum) / static_cast<double>(s.count);
+  return out;
+}
+
+wire::SliceStatus slice_status(const Job::State& job, const Slice& s) {
+  wire::SliceStatus out{.name = s.info().name, .bytes = s.bytes(), .version = s.version()};
+  if (!job.sync() || s.summed() == 0) return out;
+  Names words;
+  for (const uint32_t t : job.exchange->rounds().missing(s)) words.push_back(std::to_string(t));
+  out.waiting = listed(words);
+  return out;
+}
+
+}  // namespace
+
+std::string build_text() {
+  const std::string block = version_block();
+  return block.substr(0, block.find(','));
+}
+
+wire::Status report(const Context& context, const Job* job, const SnapshotMaker& maker) {
+  wire::Status s{.build = build_text(),
+                 .job = context.options.job,
+                 .sparse = context.options.sparse,
+                 .snapshots = maker.steps(),
+                 .last_errors = {context.last_errors.begin(), context.last_errors.end()},
+                 .waiting = context.options.sparse ? "" : "waiting for the first trainer"};
+  if (job == nullptr) return s;
+  const Job::State& state = job->state();
+  s.job = state.identity.job;
+  s.mode = state.identity.mode;
+  s.state = job->shard_state();
+  s.epoch = state.epoch;
+  s.step = state.lowest_version();
+  s.steps_per_second = state.steps_per_second;
+  s.waiting = job->waiting_text();
+  for (const Member& m : state.members.all()) s.members.push_back(member_status(context, m));
+  if (state.exchange)
+    for (const Slice& slice : state.store->slices()) s.slices.push_back(slice_status(state, slice));
+  return s;
+}
+
+wire::Welcome welcome(const Context& context, const Job* job, const SnapshotMaker& maker,
+                      const Peer& peer) {
+  wire::Welcome w{.trainer = peer.trainer, .snapshots = maker.steps()};
+  if (job == nullptr) return w;
+  const Job::State& state = job->state();
+  w.epoch = state.epoch;
+  w.state = job->shard_state();
+  w.init = state.init;
+  w.configured_by = state.configured_by;
+  const Member* m = peer.role == wire::Role::observer ? nullptr : &state.members[peer.trainer];
+  if (state.exchange)
+    for (const Slice& s : state.store->slices()) {
+      const size_t place = s.info().place;
+      w.slices.push_back({s.info().id, s.version(),
+                          m && state.sync() && m->contributed(place, s.version()),
+                          m && !state.sync() ? m->steps[place] : 0});
+    }
+  if (m == nullptr) return w;
+  w.last_push = m->last_push;
+  w.lost = context.options.policy == LossPolicy::drop && m->state == MemberState::lost;
+  return w;
+}
+
+}  // namespace paddle

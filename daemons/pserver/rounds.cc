@@ -1,0 +1,160 @@
+#include "pserver/rounds.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace paddle {
+
+Rounds::Rounds(Store& store, Members& members, Waits& waits, SnapshotMaker& maker)
+    : store_(store),
+      members_(members),
+      waits_(waits),
+      maker_(maker),
+      pool_(store.pool()),
+      rounds_(store.slices().size()) {
+  lowest_ = ~uint64_t{0};
+  for (const Slice& s : store.slices()) {
+    find_turn(s, 0);
+    lowest_ = std::min(lowest_, s.version());
+    highest_ = std::max(highest_, s.version());
+  }
+  at_lowest_ =
+      static_cast<size_t>(std::count_if(store.slices().begin(), store.slices().end(),
+                                        [&](const Slice& s) { return s.version() == lowest_; }));
+}
+
+void Rounds::find_turn(const Slice& slice, size_t from) {
+  Round& r = rounds_[slice.info().place];
+  const std::vector<Member>& all = members_.all();
+  const uint64_t version = slice.version();
+  for (size_t i = from; i < all.size(); ++i)
+    if (!all[i].contributed(slice.info().place, version) && members_.required(all[i], version)) {
+      r.turn = all[i].id;
+      r.turn_at = i;
+      return;
+    }
+  r.turn = nobody;
+  r.turn_at = all.size();
+}
+
+std::span<std::byte> Rounds::lend_spare(Slice& slice) {
+  assert(spare_free(slice));
+  rounds_[slice.info().place].spare_lent = true;
+  return slice.take_spare();
+}
+
+void Rounds::return_spare(Slice& slice) {
+  rounds_[slice.info().place].spare_lent = false;
+  moved_ = true;
+  add_parked(slice);
+  close(slice);
+}
+
+void Rounds::contribute(Slice& slice, Member& member, const std::byte* grad,
+                        GradientPool::Handle buffer, Time now) {
+  const size_t place = slice.info().place;
+  Round& r = rounds_[place];
+  if (slice.summed() == 0 && r.parked.empty()) r.begun = now;
+  member.steps[place] = slice.version() + 1;
+  if (grad == nullptr) {
+    r.spare_lent = false;
+    slice.begin_sum();
+  } else if (member.id <= r.turn && (slice.summed() > 0 || !r.spare_lent)) {
+    slice.add_to_sum(grad);
+  } else {
+    const auto at = std::find_if(r.parked.begin(), r.parked.end(),
+                                 [&](const Parked& p) { return p.trainer > member.id; });
+    r.parked.insert(at, {member.id, buffer, grad});
+    pool_.add_user(buffer);
+  }
+  if (member.id == r.turn) {
+    find_turn(slice, r.turn_at + 1);
+    moved_ = true;
+  }
+  add_parked(slice);
+}
+
+void Rounds::add_parked(Slice& slice) {
+  Round& r = rounds_[slice.info().place];
+  size_t added = 0;
+  for (; added < r.parked.size() && r.parked[added].trainer < r.turn; ++added) {
+    if (slice.summed() == 0 && r.spare_lent) break;  // one that is landing there comes first
+    slice.add_to_sum(r.parked[added].grad);
+    pool_.release(r.parked[added].buffer);
+  }
+  if (added == 0) return;
+  r.parked.erase(r.parked.begin(), r.parked.begin() + static_cast<std::ptrdiff_t>(added));
+  moved_ = true;
+}
+
+void Rounds::close(Slice& slice) {
+  const Round& r = rounds_[slice.info().place];
+  if (r.turn != nobody || slice.summed() == 0 || !r.parked.empty()) return;
+  if (maker_.must_wait(slice.version() + 1)) return;
+  store_.schedule().run(slice.version());
+  maker_.before_change(slice);
+  slice.close_round();
+  find_turn(slice, 0);
+  moved_ = true;
+  advanced(slice);
+}
+
+void Rounds::members_changed() {
+  moved_ = true;
+  for (Slice& s : store_.slices()) {
+    find_turn(s, 0);
+    add_parked(s);
+    close(s);
+  }
+}
+
+void Rounds::apply(Slice& slice, Member& member, uint64_t steps, std::byte* grad, bool geo) {
+  maker_.before_change(slice);
+  member.steps[slice.info().place] = steps;
+  if (geo) {
+    slice.add(grad);
+  } else {
+    store_.schedule().run(slice.version());
+    slice.apply(grad);
+  }
+  advanced(slice);
+}
+
+// The lowest version is known without a look at all slices but once per step.
+void Rounds::advanced(const Slice& slice) {
+  highest_ = std::max(highest_, slice.version());
+  if (slice.version() - 1 == lowest_ && --at_lowest_ == 0) {
+    lowest_ = slice.version();
+    for (const Slice& s : store_.slices()) lowest_ = std::min(lowest_, s.version());
+    for (const Slice& s : store_.slices()) at_lowest_ += s.version() == lowest_ ? 1 : 0;
+  }
+  waits_.advanced(slice);
+  maker_.advanced(slice, lowest_);
+}
+
+std::vector<uint32_t> Rounds::missing(const Slice& slice) const {
+  std::vector<uint32_t> out;
+  for (const Member& m : members_.all())
+    if (!m.contributed(slice.info().place, slice.version()) &&
+        members_.required(m, slice.version()))
+      out.push_back(m.id);
+  return out;
+}
+
+bool Rounds::open(const Slice& slice) const {
+  const size_t place = slice.info().place;
+  return slice.summed() > 0 || !rounds_[place].parked.empty() || waits_.any(place);
+}
+
+bool Rounds::abandoned(const Slice& slice) const {
+  const Round& r = rounds_[slice.info().place];
+  return r.turn == nobody && slice.summed() == 0 && r.parked.empty() && !r.spare_lent;
+}
+
+Time Rounds::begun(const Slice& slice) const {
+  const size_t place = slice.info().place;
+  const Round& r = rounds_[place];
+  return slice.summed() > 0 || !r.parked.empty() ? r.begun : waits_.since(place);
+}
+
+}  // namespace paddle

@@ -1,0 +1,42 @@
+// Where snapshots are kept, as a shard's state machine sees it: a directory in a real pserver.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "pserver/snapshot.h"
+
+namespace paddle {
+
+struct SnapshotOptions {
+  std::string directory;  // "" makes none
+  uint64_t period = 100;  // steps
+  size_t keep = 3;
+};
+
+// Writing and removing happen later, in the order of the calls; whoever owns the disk reports each
+// write with Shard::written(). Loading waits for all that was asked for before.
+class SnapshotDisk {
+ public:
+  virtual ~SnapshotDisk() = default;
+
+  // Steps of the finished ones, rising; none of a job that has ended.
+  virtual std::vector<uint64_t> steps() const = 0;
+  // The newest that is whole; those that are damaged are named in the log. Nothing where the job
+  // in it has ended, or where there is none. Throws Error(data) where all of them are damaged:
+  // starting afresh would lose the model without a word.
+  virtual std::optional<Snapshot> newest() = 0;
+  virtual Snapshot load(uint64_t step) = 0;  // throws Error(data) or Error(io)
+  // A damaged one is not offered any more; it stays on the disk under another name.
+  virtual void set_aside(uint64_t step) = 0;
+
+  virtual void write(Snapshot snapshot) = 0;
+  // Those after `step` belong to a past that was given up.
+  virtual void remove_after(uint64_t step) = 0;
+  // The job has ended: the next start shall not restore it. The next job removes its snapshots.
+  virtual void mark_ended() = 0;
+  virtual void begin_job() = 0;
+};
+
+}  // namespace paddle

@@ -1,0 +1,174 @@
+#include "pserver/snapshot_maker.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+
+namespace paddle {
+namespace {
+
+constexpr size_t max_unwritten = 2;  // one is being written, one waits
+
+}  // namespace
+
+SnapshotMaker::SnapshotMaker(SnapshotDisk* disk, const SnapshotOptions& options)
+    : disk_(disk), period_(options.period), keep_(options.keep) {
+  if (disk_) steps_ = disk_->steps();
+}
+
+void SnapshotMaker::watch(const Store* store, bool sync, Begin begin,
+                          std::function<std::vector<uint64_t>(size_t)> steps) {
+  pending_.clear();
+  store_ = store;
+  sync_ = sync;
+  begin_ = std::move(begin);
+  steps_of_ = std::move(steps);
+  last_ = ~uint64_t{0};
+  if (store)
+    for (const Slice& s : store->slices()) last_ = std::min(last_, s.version());
+}
+
+// Leaving a snapshot out would be quicker, but shards that leave out different ones have no common
+// step to go back to.
+bool SnapshotMaker::must_wait(uint64_t version) {
+  if (!disk_ || !sync_ || version % period_ != 0 || unwritten_.size() < max_unwritten) return false;
+  const bool begun = std::any_of(pending_.begin(), pending_.end(),
+                                 [&](const Pending& p) { return p.snapshot.step == version; });
+  if (begun) return false;
+  if (!said_slow_)
+    log_warn(
+        text("the disk is slower than the snapshots, and updates wait for it: a longer "
+             "--snapshot_period than ",
+             period_, " helps"));
+  said_slow_ = true;
+  return true;
+}
+
+void SnapshotMaker::advanced(const Slice& slice, uint64_t lowest) {
+  if (!disk_) return;
+  if (!sync_) {
+    if (lowest >= last_ + period_ && unwritten_.size() < max_unwritten && pending_.empty())
+      begin_all(lowest);
+    return;
+  }
+  if (slice.version() % period_ != 0) return;
+  Pending& to = pending(slice.version(), false);
+  copy(to, slice);
+  if (to.left == 0) finish(to);
+}
+
+void SnapshotMaker::begin_all(uint64_t step) {
+  if (!disk_) return;
+  last_ = step;
+  Pending& to = pending(step, true);
+  if (to.left == 0) finish(to);
+}
+
+// The snapshot of `step` that is being put together, begun where there is none.
+SnapshotMaker::Pending& SnapshotMaker::pending(uint64_t step, bool all) {
+  for (Pending& p : pending_)
+    if (p.snapshot.step == step) {
+      p.all = p.all || all;
+      return p;
+    }
+  Pending& p = pending_.emplace_back();
+  p.all = all;
+  p.left = store_->slices().size();
+  p.copied.assign(p.left, false);
+  p.snapshot = begin_(step);
+  p.snapshot.variables = store_->variables();
+  p.snapshot.values.resize(p.snapshot.variables.size());
+  p.snapshot.slices.resize(p.left);
+  return p;
+}
+
+size_t SnapshotMaker::copy(Pending& to, const Slice& slice) {
+  const size_t place = slice.info().place;
+  if (to.copied[place]) return 0;
+  size_t bytes = 0;
+  for (const uint32_t i : store_->variables_of(slice)) {
+    if (!to.snapshot.values[i].empty()) continue;  // several slices share it
+    to.snapshot.values[i] = store_->value(i).clone();
+    bytes += store_->value(i).bytes();
+  }
+  to.snapshot.slices[place] = {slice.info(), slice.version(),
+                               sync_ ? std::vector<uint64_t>{} : steps_of_(place)};
+  to.copied[place] = true;
+  --to.left;
+  return bytes;
+}
+
+void SnapshotMaker::copy_before_change(const Slice& slice) {
+  for (Pending& p : pending_)
+    if (p.all) copy(p, slice);  // finished by proceed()
+}
+
+bool SnapshotMaker::unfinished() const {
+  return std::any_of(pending_.begin(), pending_.end(), [](const Pending& p) { return p.all; });
+}
+
+bool SnapshotMaker::proceed(size_t bytes) {
+  constexpr size_t per_slice = 1024;  // the work besides its bytes
+  for (auto at = pending_.begin(); at != pending_.end();) {
+    Pending& p = *at++;
+    if (!p.all) continue;
+    for (; p.left > 0 && p.next < p.copied.size(); ++p.next) {
+      if (bytes == 0) return true;
+      const size_t done = copy(p, store_->slices()[p.next]) + per_slice;
+      bytes -= std::min(bytes, done);
+    }
+    finish(p);
+  }
+  return false;
+}
+
+// What belongs to no slice is the same for all of them, or a count of updates.
+void SnapshotMaker::finish(Pending& done) {
+  Snapshot& s = done.snapshot;
+  for (size_t i = 0; i < s.values.size(); ++i) {
+    if (s.values[i].empty()) s.values[i] = store_->value(i).clone();
+    const auto count = store_->schedule().counter_at(s.variables[i].name, s.step);
+    if (count) write_number(s.values[i], *count);
+  }
+  Snapshot out = std::move(s);
+  pending_.remove_if([&](const Pending& p) { return &p == &done; });
+  unwritten_.push_back({out.step});
+  disk_->write(std::move(out));
+}
+
+void SnapshotMaker::written(uint64_t step, bool ok) {
+  const bool counts = unwritten_.empty() || unwritten_.front().counts;
+  if (!unwritten_.empty()) unwritten_.pop_front();
+  if (!ok || !counts || std::count(steps_.begin(), steps_.end(), step) > 0) return;
+  steps_.insert(std::upper_bound(steps_.begin(), steps_.end(), step), step);
+  if (steps_.size() > keep_)
+    steps_.erase(steps_.begin(), steps_.end() - static_cast<std::ptrdiff_t>(keep_));
+}
+
+void SnapshotMaker::set_aside(uint64_t step) {
+  disk_->set_aside(step);
+  std::erase(steps_, step);
+}
+
+void SnapshotMaker::remove_after(uint64_t step) {
+  if (!disk_) return;
+  disk_->remove_after(step);
+  std::erase_if(steps_, [&](uint64_t s) { return s > step; });
+  for (Write& w : unwritten_) w.counts = w.counts && w.step <= step;
+}
+
+void SnapshotMaker::begin_job() {
+  if (!disk_) return;
+  disk_->begin_job();
+  steps_.clear();
+  for (Write& w : unwritten_) w.counts = false;
+}
+
+void SnapshotMaker::mark_ended() {
+  if (!disk_) return;
+  disk_->mark_ended();
+  steps_.clear();
+  for (Write& w : unwritten_) w.counts = false;
+}
+
+}  // namespace paddle

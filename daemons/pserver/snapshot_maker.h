@@ -1,0 +1,83 @@
+// Makes snapshots of a store while training goes on. In sync a snapshot is due at the same step on
+// all slices and shards, and each slice is copied when it reaches that step. Otherwise, and for the
+// first values, all slices are copied as they are at one moment: step by step, and whatever is
+// about to change first. Writing is the disk's.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <list>
+#include <vector>
+
+#include "pserver/snapshot_disk.h"
+#include "pserver/store.h"
+
+namespace paddle {
+
+class SnapshotMaker {
+ public:
+  // A snapshot of the present moment with everything but slices and values.
+  using Begin = std::function<Snapshot(uint64_t step)>;
+
+  // Without a disk it makes none.
+  SnapshotMaker(SnapshotDisk* disk, const SnapshotOptions& options);
+  // The store that is copied from now on; null drops what was not finished. Async: `steps` says for
+  // a slice how many steps of each trainer, in order of ids, are in it.
+  void watch(const Store* store, bool sync, Begin begin,
+             std::function<std::vector<uint64_t>(size_t place)> steps);
+
+  bool on() const { return disk_ != nullptr; }
+  // Steps that can be gone back to, rising.
+  const std::vector<uint64_t>& steps() const { return steps_; }
+  // The disk is slower than the snapshots: an update to this version waits until written().
+  bool must_wait(uint64_t version);
+  // The slice is about to change; it has changed, and `lowest` is the lowest version of all.
+  void before_change(const Slice& slice) {
+    if (!pending_.empty()) copy_before_change(slice);
+  }
+  void advanced(const Slice& slice, uint64_t lowest);
+  // Begins a snapshot of all slices as they are now.
+  void begin_all(uint64_t step);
+  // Copies about `bytes` more of it; whether there is more to do.
+  bool proceed(size_t bytes);
+  bool unfinished() const;
+
+  void written(uint64_t step, bool ok);
+  Snapshot load(uint64_t step) { return disk_->load(step); }
+  void set_aside(uint64_t step);
+  void remove_after(uint64_t step);
+  void begin_job();
+  void mark_ended();
+
+ private:
+  struct Pending {  // a snapshot that is being put together
+    Snapshot snapshot;
+    size_t left = 0;  // slices
+    bool all = false;
+    size_t next = 0;           // all: slices before this one are copied
+    std::vector<bool> copied;  // by place
+  };
+  Pending& pending(uint64_t step, bool all);
+  size_t copy(Pending& to, const Slice& slice);
+  void copy_before_change(const Slice& slice);
+  void finish(Pending& done);
+
+  SnapshotDisk* disk_;
+  const uint64_t period_;
+  const size_t keep_;
+  const Store* store_ = nullptr;
+  bool sync_ = true;
+  Begin begin_;
+  std::function<std::vector<uint64_t>(size_t)> steps_of_;
+  std::vector<uint64_t> steps_;
+  std::list<Pending> pending_;
+  uint64_t last_ = 0;  // async: step of the last one
+  struct Write {
+    uint64_t step = 0;
+    bool counts = true;  // false: it is removed as soon as it is written
+  };
+  std::deque<Write> unwritten_;  // handed to the disk
+  bool said_slow_ = false;
+};
+
+}  // namespace paddle

@@ -1,0 +1,31 @@
+// A stream over TCP.
+#pragma once
+
+#include <optional>
+
+#include "wire/stream.h"
+
+namespace paddle::wire {
+
+class TcpStream final : public Stream {
+ public:
+  // Takes a connected socket and sets what every socket of ours has, at both ends: no delay, quick
+  // notice of a dead peer, and on loopback a congestion control that does not pace.
+  explicit TcpStream(tcp::socket socket);
+
+  Moved read_some(std::span<const iovec> parts) override;
+  Moved write_some(std::span<const iovec> parts) override;
+  void wait(StreamEvent event, std::shared_ptr<StreamUser> user) override;
+  void close() override;
+  const std::string& peer() const override { return peer_; }
+  asio::any_io_executor executor() override { return socket_.get_executor(); }
+
+ private:
+  void wait_for_close(std::shared_ptr<StreamUser> user);
+
+  tcp::socket socket_;
+  std::string peer_;
+  std::optional<asio::posix::stream_descriptor> close_watch_;  // readable once the peer has closed
+};
+
+}  // namespace paddle::wire
