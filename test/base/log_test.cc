@@ -150,7 +150,7 @@ TEST_CASE("log files", "[base]") {
   }
   SECTION("the last words are bare on stderr and a fatal line in the file") {
     start_log(options);
-    log_last_words("paddle train: it is over");
+    log_exit_reason("paddle train: it is over");
     CHECK(pipe.read() == "paddle train: it is over\n");
     CHECK(std::regex_search(read_file(link, 9999),
                             std::regex("\nF\\d{4} .*\\] paddle train: it is over\n")));
@@ -220,7 +220,7 @@ TEST_CASE("the status line of a terminal", "[base]") {
   SECTION("goes before the last words") {
     show_status("10 %");
     terminal.read();
-    log_last_words("the end");
+    log_exit_reason("the end");
     CHECK(terminal.read() == "\r\x1b[Kthe end\r\n");
   }
 }
