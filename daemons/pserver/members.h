@@ -8,12 +8,9 @@
 #include <string_view>
 #include <vector>
 
-namespace paddle {
+#include "base/clock.h"
 
-using Time = std::chrono::steady_clock::time_point;
-inline double seconds(Time from, Time to) {
-  return std::chrono::duration<double>(to - from).count();
-}
+namespace paddle {
 
 enum class LossPolicy { wait, drop, fail };
 LossPolicy loss_policy_of(std::string_view word);  // throws Error(config)

@@ -12,8 +12,8 @@ namespace paddle {
 namespace {
 
 constexpr auto period = std::chrono::seconds(1);
-constexpr auto farewell_patience = std::chrono::seconds(1);
-constexpr uint64_t farewell = 1;  // id of the beat that carries last words
+constexpr auto final_timeout = std::chrono::seconds(1);
+constexpr uint64_t final_beat = 1;  // id of the beat that carries the final error
 constexpr double beat_connect_seconds = 5;
 
 }  // namespace
@@ -40,9 +40,9 @@ struct Heartbeat::State {
           tcp::socket socket = co_await wire::connect(to_, beat_connect_seconds);
           connection_ = wire::Connection::start(std::move(socket), *this, false);
           send_hello(*connection_, state_.hello, index_);
-        } catch (const Error&) {  // the data connection tells the user about it
+        } catch (const Error&) {  // the data connection reports it to the user
           const std::scoped_lock lock(state_.mutex);
-          leave_unheard();
+          clear_unacked();
         }
         while (connection_ && connection_->open()) {
           send_beat();
@@ -59,6 +59,7 @@ struct Heartbeat::State {
     }
     void handle(wire::Connection&, wire::Message& message, uint64_t) override {
       const std::scoped_lock lock(state_.mutex);
+      state_.heard[index_] = Clock::now();
       ShardNews& news = state_.news[index_];
       if (auto* ack = std::get_if<wire::BeatAck>(&message.body)) {
         news = {.epoch = ack->epoch,
@@ -66,7 +67,7 @@ struct Heartbeat::State {
                 .failure = std::move(ack->failure),
                 .finished = ack->finished,
                 .saved = ack->saved};
-        if (message.id == farewell) leave_unheard();
+        if (message.id == final_beat) clear_unacked();
       } else if (const auto* failure = std::get_if<wire::Failure>(&message.body)) {
         if (failure->code == wire::FailureCode::job_failed) news.failure = failure->message;
       }
@@ -75,13 +76,13 @@ struct Heartbeat::State {
       log_detail(1, text("heartbeat to ", to_.text(), " ended: ", why));
       const std::scoped_lock lock(state_.mutex);
       state_.news[index_].waiting.clear();
-      leave_unheard();
+      clear_unacked();
     }
 
-    // Under the mutex: somebody waits until the shard has heard the last words.
-    void await_heard() {
-      if (!unheard_) ++state_.unheard;
-      unheard_ = true;
+    // Under the mutex: send_final_error() waits until the shard has acknowledged it.
+    void expect_ack() {
+      if (!unacked_) ++state_.unacked;
+      unacked_ = true;
     }
 
     void send_beat() {
@@ -91,32 +92,33 @@ struct Heartbeat::State {
         const std::scoped_lock lock(state_.mutex);
         p = state_.progress;
       }
-      connection_->send(p.error.empty() ? 0 : farewell, p);
+      connection_->send(p.error.empty() ? 0 : final_beat, p);
       connection_->flush();
     }
 
    private:
     // Under the mutex: nobody has to wait for this line any more.
-    void leave_unheard() {
-      if (!unheard_) return;
-      unheard_ = false;
-      --state_.unheard;
-      state_.heard.notify_all();
+    void clear_unacked() {
+      if (!unacked_) return;
+      unacked_ = false;
+      --state_.unacked;
+      state_.acked.notify_all();
     }
 
     State& state_;
     wire::Endpoint to_;
     uint32_t index_;
-    bool unheard_ = false;  // the last words
+    bool unacked_ = false;  // the final error
     std::shared_ptr<wire::Connection> connection_;
   };
 
   wire::Hello hello;
-  mutable std::mutex mutex;  // guards progress, news and unheard
-  std::condition_variable heard;
-  size_t unheard = 0;  // lines whose shard has not heard the last words yet
+  mutable std::mutex mutex;  // guards progress, news, heard and unacked
+  std::condition_variable acked;
+  size_t unacked = 0;  // lines whose shard has not acknowledged the final error yet
   wire::Progress progress{.state = "starting"};
   std::vector<ShardNews> news;
+  std::vector<Time> heard;  // the last answer of each shard
   asio::io_context io{1};
   std::vector<std::unique_ptr<Line>> lines;
   std::thread thread;
@@ -127,6 +129,7 @@ Heartbeat::Heartbeat(const std::vector<wire::Endpoint>& shards, const wire::Hell
   state_->hello = hello;
   state_->hello.role = wire::Role::beat;
   state_->news.resize(shards.size());
+  state_->heard.assign(shards.size(), Clock::now());
   for (size_t i = 0; i < shards.size(); ++i) {
     state_->lines.push_back(
         std::make_unique<State::Line>(*state_, shards[i], static_cast<uint32_t>(i)));
@@ -140,20 +143,25 @@ Heartbeat::~Heartbeat() {
   state_->thread.join();
 }
 
-void Heartbeat::tell(const wire::Progress& progress) {
+void Heartbeat::report(const wire::Progress& progress) {
   const std::scoped_lock lock(state_->mutex);
   state_->progress = progress;
 }
 
-// A line that is still connecting says it with its first beat.
-void Heartbeat::tell_last_words(const std::string& words) {
+// A line that is still connecting sends it with its first beat.
+void Heartbeat::send_final_error(const std::string& message) {
   std::unique_lock lock(state_->mutex);
-  state_->progress.error = words;
-  for (const auto& line : state_->lines) line->await_heard();
+  state_->progress.error = message;
+  for (const auto& line : state_->lines) line->expect_ack();
   asio::post(state_->io, [s = state_.get()] {
     for (const auto& line : s->lines) line->send_beat();
   });
-  state_->heard.wait_for(lock, farewell_patience, [&] { return state_->unheard == 0; });
+  state_->acked.wait_for(lock, final_timeout, [&] { return state_->unacked == 0; });
+}
+
+Time Heartbeat::heard(size_t shard) const {
+  const std::scoped_lock lock(state_->mutex);
+  return state_->heard[shard];
 }
 
 ShardNews Heartbeat::news() const {
@@ -164,7 +172,7 @@ ShardNews Heartbeat::news() const {
   for (const ShardNews& n : state_->news) {
     if (out.waiting.empty()) out.waiting = n.waiting;
     if (out.failure.empty()) out.failure = n.failure;
-    const bool present = n.epoch == out.epoch;  // else it speaks of the time before a rollback
+    const bool present = n.epoch == out.epoch;  // else it is about the time before a rollback
     out.finished = std::min(out.finished, present ? n.finished : 0);
     out.saved = out.saved || (present && n.saved);
   }

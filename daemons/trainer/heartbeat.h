@@ -1,17 +1,19 @@
-// Tells every shard once a second, on connections of its own and from a thread of its own, that
-// this trainer lives and how far it is; and hears whom the shards wait for. A long batch, a test or
-// a save does not stop it.
+// Reports to every shard once a second, on connections of its own and from a thread of its own,
+// that this trainer lives and how far it is, and learns whom the shards wait for. A long batch, a
+// test or a save does not stop it.
 #pragma once
 
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "wire/connection.h"
 
 namespace paddle {
 
-// What the shards said last. They answer every beat, and also say at once when a trainer finishes.
+// What the shards reported last. They answer every beat, and also report at once when a trainer
+// finishes.
 struct ShardNews {
   uint64_t epoch = 0;     // the newest that any of them is in
   std::string waiting;    // whom a shard waits for; "" for nobody
@@ -31,10 +33,13 @@ class Heartbeat {
   Heartbeat& operator=(const Heartbeat&) = delete;
 
   // From any thread.
-  void tell(const wire::Progress& progress);
-  // Why this trainer is about to fail. Returns when the shards have heard it, or after a second.
-  void tell_last_words(const std::string& words);
+  void report(const wire::Progress& progress);
+  // Why this trainer is about to fail. Returns when the shards have acknowledged it, or after a
+  // second.
+  void send_final_error(const std::string& message);
   ShardNews news() const;
+  // When a shard last answered; the beginning of this heartbeat where it has not yet.
+  Time heard(size_t shard) const;
 
  private:
   struct State;

@@ -118,7 +118,7 @@ class JobReader {
   }
 
   void take(const JobKeys& written) {
-    Job& job = file_.job;
+    JobSpec& job = file_.job;
     const Value* cost = find(*file_.tree.as<Dict>(), "cost");
     if (cost && cost->as<std::string>() && cost->as<std::string>()->empty())
       wrong_.push_back({cost->at, "'cost' names no layer"});

@@ -41,7 +41,7 @@ struct JobEvaluator {
 };
 
 // A job's parts. What has mistakes is left out, and its name is in `left_out`.
-struct Job {
+struct JobSpec {
   std::string name;
   std::vector<JobInput> inputs;
   List layers;
@@ -61,7 +61,7 @@ struct JobFile {
   std::string path;
   std::string source;  // as it stands on disk; saved beside the model
   Value tree = {};     // placeholders filled in
-  Job job = {};
+  JobSpec job = {};
 
   // Where a key of the top level, or the i-th element of its list, stands.
   SourcePlace place(const std::string& key) const;

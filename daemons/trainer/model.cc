@@ -24,7 +24,7 @@ class ModelBuilder {
   // Looks at all parts whatever is wrong with one of them, so that every mistake is reported at
   // once.
   void forward() {
-    const Job& job = file_.job;
+    const JobSpec& job = file_.job;
     if (job.has_data) attempt(file_.place("data"), [&] { check_data(file_); });
     for (const JobInput& i : job.inputs) input(i);
     for (const Value& l : job.layers) layer(l);

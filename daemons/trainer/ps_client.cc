@@ -1,267 +1,265 @@
 #include "trainer/ps_client.h"
 
-#include <algorithm>
-#include <cstring>
+#include <unistd.h>
 
 #include "base/log.h"
-#include "base/run_main.h"
-#include "trainer/ps_wait.h"
+#include "base/random.h"
+#include "trainer/ps_values.h"
 
 namespace paddle {
+namespace {
+
+constexpr int max_recoveries = 100;  // without a step between them
+
+// A new incarnation: shards tell this process from one that had the same id before.
+wire::Hello with_incarnation(wire::Hello hello) {
+  const RandomStream random(static_cast<uint64_t>(Clock::now().time_since_epoch().count()),
+                            static_cast<uint64_t>(::getpid()));
+  hello.incarnation = random.bits(0) | 1;
+  return hello;
+}
+
+ExchangeOptions exchange_options(const PsOptions& o, const Cut& cut) {
+  const bool adds = o.hello.mode == wire::Mode::async || o.hello.mode == wire::Mode::geo;
+  for (const SliceSpec& s : cut.slices)
+    require(!adds || s.dtype == DType::f32, Error::Kind::config,
+            "async and geo need float32 parameters, but '", s.param, "' is ", name_of(s.dtype));
+  return {.mode = o.hello.mode,
+          .trainers = o.hello.trainers,
+          .queue_size = o.queue_size,
+          .merge_mean = o.merge_mean,
+          .geo_steps = o.geo_steps};
+}
+
+}  // namespace
 
 PsClient::PsClient(const Cut& cut, Scope& scope, const PsOptions& options,
                    std::function<void()> first_values)
     : cut_(cut),
       scope_(scope),
       options_(options),
-      first_values_(std::move(first_values)),
-      work_(io_.get_executor()),
-      spin_(options.spin_microseconds) {
-  for (size_t i = 0; i < options_.shards.size(); ++i)
-    links_.push_back(std::make_unique<ShardLink>(io_, static_cast<LinkOwner&>(*this),
-                                                 options_.shards[i], static_cast<uint32_t>(i)));
-  param_lines_.resize(cut.params.size());
-  for (size_t i = 0; i < cut.slices.size(); ++i) {
-    const SliceSpec& s = cut.slices[i];
-    lines_.push_back({.spec = &s, .id = static_cast<uint32_t>(i)});
-    param_lines_[static_cast<size_t>(s.param_index)].push_back(i);
-    if (!staged()) continue;
-    require(s.dtype == DType::f32, Error::Kind::config,
-            "async and geo need float32 parameters, but '", s.param, "' is ", name_of(s.dtype));
-    const auto n = static_cast<size_t>(s.elements());
-    lines_.back().sending.resize(n);
-    lines_.back().incoming.resize(n);
-    (options_.geo_steps > 0 ? lines_.back().old : lines_.back().waiting).resize(n);
+      layout_(cut),
+      links_(options.shards, options.peer_timeout, options.spin_microseconds),
+      exchange_(make_exchange(layout_, exchange_options(options, cut), links_)),
+      driver_({.cut = cut,
+               .scope = scope,
+               .layout = layout_,
+               .links = links_,
+               .exchange = *exchange_,
+               .first_values =
+                   [this, first = std::move(first_values)] {
+                     first();
+                     locate();
+                   }},
+              with_incarnation(options.hello), options.peer_timeout),
+      streams_(exchange_->manner() == ParamExchange::Manner::streams) {
+  links_.deliver_to(*exchange_);
+}
+
+// ---- joining
+
+void PsClient::locate() {
+  std::vector<std::byte*> params;
+  for (const ParamGrad& p : cut_.params)
+    params.push_back(static_cast<std::byte*>(scope_.tensor(p.param).raw()));
+  exchange_->locate(params);
+}
+
+Rewind PsClient::join(uint64_t first_step) {
+  first_step_ = first_step;
+  locate();
+  init_ = digest_of_values(cut_, scope_);
+  return rejoin();
+}
+
+Rewind PsClient::rejoin() {
+  finished_ = false;
+  const JoinDecision& d = driver_.run(init_, first_step_);
+  range_.step = d.step;
+  return {d.step, d.place, ""};
+}
+
+void PsClient::recover(const Disrupted& broken) {
+  require(++recoveries_ <= max_recoveries, Error::Kind::peer, "gave up after ", max_recoveries,
+          " recoveries in step ", range_.step, ": ", broken.why);
+  log_warn(text(broken.why, "; waiting for it to return"));
+  Rewind to = rejoin();
+  if (exchange_->manner() != ParamExchange::Manner::repeats_steps && next_place_) {
+    to.step = next_step_;
+    to.place = next_place_;
+  }
+  to.why = broken.why;
+  log_info(text("all pservers are back: going on with step ", to.step));
+  throw to;
+}
+
+// What breaks in `body` is mended, and ends in Rewind.
+template <class Body>
+void PsClient::guarded(const Body& body) {
+  try {
+    body();
+  } catch (const Disrupted& broken) {
+    recover(broken);
   }
 }
 
-PsClient::~PsClient() {
-  for (const auto& link : links_) link->hang_up();
-}
-
-bool PsClient::staged() const {
-  return options_.hello.mode == wire::Mode::async || options_.hello.mode == wire::Mode::geo;
-}
-
-// ---- what comes in
-
-std::span<std::byte> PsClient::values_land(uint32_t slice, uint64_t bytes) {
-  require(slice < lines_.size() && lines_[slice].awaited, Error::Kind::protocol,
-          "it sent values of slice ", slice, " that nobody asked for");
-  SliceLine& line = lines_[slice];
-  require(bytes == static_cast<uint64_t>(line.spec->bytes()), Error::Kind::protocol, "it sent ",
-          bytes, " bytes for '", line.spec->name, "', which has ", line.spec->bytes());
-  std::byte* to = staged() ? reinterpret_cast<std::byte*>(line.incoming.data()) : line.value;
-  return {to, static_cast<size_t>(bytes)};
-}
-
-void PsClient::values_came(uint32_t slice, uint64_t version, bool dropped) {
-  require(slice < lines_.size() && lines_[slice].awaited, Error::Kind::protocol,
-          "it sent values of slice ", slice, " that nobody asked for");
-  SliceLine& line = lines_[slice];
-  line.awaited = line.unanswered = false;
-  line.version = version;
-  if (dropped) ++dropped_;
-  if (options_.hello.mode == wire::Mode::async) {
-    std::memcpy(line.value, line.incoming.data(), static_cast<size_t>(line.spec->bytes()));
-    if (line.merged > 0) send_waiting(line);
-  }
+// For the values of slices.
+template <class Done>
+void PsClient::wait(const Done& done) {
+  links_.wait([&] { return awaited_text(*exchange_, layout_, links_, range_.step); }, done,
+              [&] {
+                driver_.check();
+                return Time::max();
+              });
 }
 
 // ---- a step
 
 void PsClient::begin_step(uint64_t step, const wire::Position& begin, const wire::Position& end) {
-  step_ = next_step_ = step;
-  begin_ = begin;
-  end_ = end;
+  range_ = {step, begin, end};
+  next_step_ = step;
   next_place_ = begin;
-  if (options_.hello.mode != wire::Mode::async) return;
+  exchange_->begin_step(range_);
+  if (!streams_) return;
   guarded([&] {
-    io_.poll();  // whatever has come is used from here on
-    check_links();
-    wait([&] { return pending_text(); },
-         [&] {
-           return std::all_of(lines_.begin(), lines_.end(),
-                              [&](const SliceLine& l) { return l.merged < options_.queue_size; });
-         });
+    links_.poll();  // whatever has come is used from here on
+    driver_.check();
+    wait([&] { return exchange_->may_begin(); });
   });
 }
 
-void PsClient::send_push(SliceLine& line, uint64_t step, wire::Bytes bulk, wire::Bulk lifetime) {
-  ShardLink& link = *links_[line.spec->shard];
-  line.awaited = line.unanswered = true;
-  line.sent_step = step;
-  if (!link.open()) return;  // found out, and mended, where the answer is awaited
-  const wire::PushPart part{std::min(line.based_on, line.version), line.id, 0};
-  const wire::Push push{.step = step,
-                        .epoch = epoch_,
-                        .begin = begin_,
-                        .end = end_,
-                        .pull = true,
-                        .parts = {&part, 1}};
-  link.connection().send(0, push, bulk, lifetime);
+// Where nothing is waited for, the connections are served while a step is computed: else an
+// exchange would last several steps. What breaks there is mended when the next step begins.
+void PsClient::push(int32_t param, const View& grad, uint64_t) {
+  if (!exchange_->may_push()) guarded([&] { wait([&] { return exchange_->may_push(); }); });
+  exchange_->push(param, static_cast<const std::byte*>(grad.data));
+  if (streams_) links_.poll_sometimes();
 }
 
-void PsClient::push(int32_t param, const View& grad, uint64_t step) {
-  for (const size_t i : param_lines_[static_cast<size_t>(param)]) {
-    SliceLine& line = lines_[i];
-    const auto* from = static_cast<const std::byte*>(grad.data) +
-                       static_cast<size_t>(line.spec->first_element()) * size_of(line.spec->dtype);
-    if (options_.hello.mode == wire::Mode::async) {
-      push_async(line, reinterpret_cast<const float*>(from), step);
-      continue;
-    }
-    line.based_on = line.version;
-    send_push(line, step, {from, static_cast<size_t>(line.spec->bytes())}, wire::Bulk::stays);
-  }
-  if (options_.hello.mode == wire::Mode::async) move_bytes();
+void PsClient::pull(int32_t param, const View&, uint64_t) {
+  if (streams_) return links_.poll_sometimes();
+  if (exchange_->may_read(param)) return;
+  guarded([&] { wait([&] { return exchange_->may_read(param); }); });
 }
 
 void PsClient::end_step() {
   recoveries_ = 0;
-  next_step_ = step_ + 1;
-  next_place_ = end_;
-  for (const auto& link : links_)
-    if (link->open()) link->connection().flush();
-  if (options_.geo_steps > 0 && (step_ + 1) % options_.geo_steps == 0)
-    guarded([&] { exchange_geo(); });
-}
-
-void PsClient::pull(int32_t param, const View&, uint64_t step) {
-  if (options_.hello.mode == wire::Mode::async) return move_bytes();
-  const bool exact = options_.hello.mode == wire::Mode::sync;
-  const auto& own = param_lines_[static_cast<size_t>(param)];
-  const auto there = [&] {
-    return std::none_of(own.begin(), own.end(), [&](size_t i) {
-      return lines_[i].awaited || (exact && lines_[i].version < step);
-    });
-  };
-  if (there()) return;
-  guarded([&] { wait([&] { return pending_text(); }, there); });
-}
-
-// ---- async: at most one push of a slice is on its way; what is made meanwhile is merged
-
-// Nothing is waited for, so the sockets get their turn while a step is computed: else an exchange
-// would last several steps. So a weight may be newer on the way back than it was on the way
-// forward. What breaks is found, and mended, at the beginning of the next step.
-void PsClient::move_bytes() {
-  for (const auto& link : links_)
-    if (link->open()) link->connection().flush();
-  io_.poll();
-}
-
-void PsClient::push_async(SliceLine& line, const float* grad, uint64_t step) {
-  const auto n = static_cast<size_t>(line.spec->elements());
-  if (line.merged == 0) {
-    std::copy_n(grad, n, line.waiting.data());
-    line.based_on = line.version;
-  } else {
-    for (size_t k = 0; k < n; ++k) line.waiting[k] += grad[k];
-  }
-  ++line.merged;
-  line.last_step = step;
-  if (!line.awaited) send_waiting(line);
-}
-
-void PsClient::send_waiting(SliceLine& line) {
-  line.sending.swap(line.waiting);
-  if (options_.merge_mean && line.merged > 1)
-    for (float& g : line.sending) g /= static_cast<float>(line.merged);
-  send_push(line, line.last_step, std::as_bytes(std::span(line.sending)), wire::Bulk::stays);
-  line.merged = 0;
-}
-
-// ---- geo: every trainer moves by itself; differences are exchanged
-
-void PsClient::exchange_geo() {
-  const auto n = static_cast<float>(options_.hello.trainers);
-  for (SliceLine& line : lines_) {
-    const auto* now = reinterpret_cast<const float*>(line.value);
-    for (size_t k = 0; k < line.old.size(); ++k) {
-      line.sending[k] = (now[k] - line.old[k]) / n;
-      line.old[k] += line.sending[k];
-    }
-    line.based_on = line.version;
-    send_push(line, step_, std::as_bytes(std::span(line.sending)), wire::Bulk::stays);
-  }
-  for (const auto& link : links_)
-    if (link->open()) link->connection().flush();
-  wait([&] { return pending_text(); },
-       [&] {
-         return std::none_of(lines_.begin(), lines_.end(), [](auto& l) { return l.awaited; });
-       });
-  for (SliceLine& line : lines_) {
-    auto* now = reinterpret_cast<float*>(line.value);
-    for (size_t k = 0; k < line.old.size(); ++k) {
-      now[k] += line.incoming[k] - line.old[k];
-      line.old[k] = line.incoming[k];
-    }
-  }
+  next_step_ = range_.step + 1;
+  next_place_ = range_.end;
+  const bool exchanges = exchange_->end_step();
+  links_.flush();
+  if (exchanges) guarded([&] { wait([&] { return exchange_->none_awaited(); }); });
 }
 
 // ---- outside steps
 
 void PsClient::refresh(uint64_t step) {
-  if (options_.hello.mode == wire::Mode::geo) return;
+  guarded([&] { wait([&] { return exchange_->settled(step); }); });
+}
+
+std::optional<uint64_t> PsClient::collect() {
+  std::optional<uint64_t> step;
+  // Geo: the optimizer's state is here, and so are the values that training goes on with. Those of
+  // the shards are the result once this trainer has finished.
+  if (options_.hello.mode == wire::Mode::geo) {
+    if (!finished_) return {};
+    guarded([&] {
+      exchange_->pull_all();
+      wait([&] { return exchange_->none_awaited(); });
+    });
+    return {};
+  }
   guarded([&] {
-    wait([&] { return pending_text(); },
-         [&] {
-           return std::none_of(lines_.begin(), lines_.end(), [&](const SliceLine& l) {
-             return l.awaited || l.merged > 0 ||
-                    (options_.hello.mode == wire::Mode::sync && l.version < step);
-           });
-         });
+    step = collect_values(links_, cut_, scope_, [&](const auto& what, const auto& done) {
+      links_.wait(what, done, [&] {
+        driver_.check();
+        return Time::max();
+      });
+    });
   });
+  return step;
 }
 
 void PsClient::finish(uint64_t step) {
   guarded([&] {
-    if (options_.geo_steps > 0) {
-      step_ = step;
-      exchange_geo();
-    }
+    range_.step = step;
+    if (exchange_->finish(step)) wait([&] { return exchange_->none_awaited(); });
     refresh(step);
-    request({}, "to hear that this trainer has finished", [](ShardLink& link, uint64_t id) {
-      link.connection().send(id, wire::Complete{wire::Phase::finished});
-    });
+    complete(wire::Phase::finished, "to hear that this trainer has finished");
     finished_ = true;
   });
 }
 
-void PsClient::wait_for_others() {
-  guarded([&] {
-    wait([&] { return "the other trainers to finish; " + heartbeat_->news().waiting; },
-         [&] { return present_news().finished >= options_.hello.trainers; });
-  });
+// Shards answer this by themselves: one that lives and waits for nobody, but does not answer, is
+// given up after peer_timeout.
+void PsClient::complete(wire::Phase phase, const std::string& what) {
+  std::vector<uint64_t> ids;
+  for (size_t i = 0; i < links_.size(); ++i) {
+    wire::Connection& to = links_.connection(i);
+    ids.push_back(links_[i].expect_ack());
+    to.send(ids.back(), wire::Complete{phase});
+  }
+  const auto missing = [&]() -> ShardLink* {
+    for (size_t i = 0; i < ids.size(); ++i)
+      if (!links_[i].acked(ids[i])) return &links_[i];
+    return nullptr;
+  };
+  const auto waiting = [&] { return text("pserver ", missing()->endpoint().text(), " ", what); };
+  const Time start = Clock::now();
+  links_.wait(
+      waiting, [&] { return missing() == nullptr; },
+      [&] {
+        driver_.check();
+        const double waited = seconds(start, Clock::now());
+        if (waited > options_.peer_timeout && missing() && links_.others().empty())
+          throw Error(Error::Kind::peer, "gave up waiting for ", waiting(), " (",
+                      static_cast<int>(waited), " s; --peer_timeout sets how long)");
+        return Time::max();
+      });
 }
 
-// What the shards say of this epoch; nothing where they have said nothing of it yet.
-ShardNews PsClient::present_news() const {
-  const ShardNews news = heartbeat_->news();
-  require(news.failure.empty(), Error::Kind::peer, "the job ended: ", news.failure);
-  return news.epoch == epoch_ ? news : ShardNews{};
+// What the shards say of this epoch counts; what they said of the one before does not.
+void PsClient::wait_for_news(const std::string& what,
+                             bool (*enough)(const ShardNews&, uint32_t trainers)) {
+  const auto done = [&] {
+    const ShardNews news = links_.heartbeat()->news();
+    require(news.failure.empty(), Error::Kind::peer, "the job ended: ", news.failure);
+    return news.epoch == driver_.epoch() && enough(news, options_.hello.trainers);
+  };
+  try {
+    links_.wait([&] { return text(what, "; ", links_.others()); }, done,
+                [&] {
+                  driver_.check();
+                  return Time::max();
+                });
+  } catch (const Disrupted&) {  // a pserver that fails afterwards concerns nobody any more
+    if (!done()) throw;
+  }
+}
+
+void PsClient::wait_for_others() {
+  guarded([&] {
+    wait_for_news("the other trainers to finish",
+                  [](const ShardNews& news, uint32_t n) { return news.finished >= n; });
+  });
 }
 
 void PsClient::wait_for_save() {
   if (trainer() == 0) return;
   guarded([&] {
-    const auto saved = [&] { return present_news().saved; };
-    try {
-      wait([&] { return "trainer 0 to save; " + heartbeat_->news().waiting; }, saved);
-    } catch (const Disrupted&) {  // a pserver that failed afterwards concerns nobody any more
-      if (!saved()) throw;
-    }
+    wait_for_news("trainer 0 to save", [](const ShardNews& news, uint32_t) { return news.saved; });
   });
 }
 
 void PsClient::say_bye() {
   try {
-    request({}, "to say goodbye", [](ShardLink& link, uint64_t id) {
-      link.connection().send(id, wire::Complete{wire::Phase::bye});
-    });
+    complete(wire::Phase::bye, "to let this trainer go");
   } catch (const Disrupted&) {  // a pserver that has heard it from all may be gone already
   }
+}
+
+void PsClient::send_final_error(const std::string& message) {
+  if (links_.heartbeat()) links_.heartbeat()->send_final_error(message);
 }
 
 }  // namespace paddle

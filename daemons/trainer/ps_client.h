@@ -1,6 +1,6 @@
 // The trainer's side of the pservers: gradients go out as they are made, parameters come in before
-// they are needed. It runs on the thread that computes: nothing hops between threads on the way of
-// the data; only the heartbeat has a thread of its own.
+// they are needed. It puts the pieces together: connections (ps_links.h), joining (joining.h) and
+// an exchange (exchange.h), and is the one place that blocks.
 //
 // Recovery is one thing, whatever broke (a connection, a pserver, this process): greet all shards
 // again, find the step at which all of them can go on (ps_join.h), and compute that step anew. A
@@ -10,14 +10,16 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "tensor/scope.h"
 #include "graph/kernel.h"
 #include "graph/transpile.h"
-#include "tensor/scope.h"
-#include "trainer/ps_link.h"
-#include "wire/spin.h"
+#include "trainer/exchange.h"
+#include "trainer/join_driver.h"
+#include "trainer/ps_links.h"
 
 namespace paddle {
 
@@ -38,29 +40,25 @@ struct Rewind {
   std::string why;
 };
 
-// Thrown out of any wait, where a signal asks this process to stop.
-struct Stopped {};
-
-class PsClient : public Remote, private LinkOwner {
+class PsClient : public Remote {
  public:
   // `cut` and `scope` outlive the client. The scope holds the parameters; slices land in their
   // memory. `first_values` puts first values into the scope anew: it is called when the job has to
   // go back to its beginning.
   PsClient(const Cut& cut, Scope& scope, const PsOptions& options,
            std::function<void()> first_values);
-  ~PsClient() override;
 
   // Waits for the pservers, configures them where they are empty, and joins the job. `first_step`
   // is the version of the values in the scope. Throws Error(peer) after peer_timeout, Error(config)
   // where the pservers refuse.
   Rewind join(uint64_t first_step);
   // Greets all shards anew, after a step was given up half way by something else than Rewind.
-  Rewind rejoin() { return join_once(first_step_); }
-  // Finds the memory of the parameters, where somebody has put other tensors into the scope.
-  // Nothing may be on its way (refresh()).
+  Rewind rejoin();
+  // Finds the memory of the parameters, where other tensors were put into the scope. Nothing may be
+  // on its way (refresh()).
   void locate();
   // The id that the shards know this trainer by.
-  uint32_t trainer() const { return options_.hello.trainer; }
+  uint32_t trainer() const { return driver_.hello().trainer; }
   uint32_t trainers() const { return options_.hello.trainers; }
 
   // Around each run of the trainer half. Any of these may throw Rewind.
@@ -82,90 +80,38 @@ class PsClient : public Remote, private LinkOwner {
   // Waits until trainer 0 has saved, for any other trainer: until then a pserver that fails may
   // send all back.
   void wait_for_save();
-  // The last word: a shard that heard it from all trainers is done.
+  // The last message: a shard that has it from all trainers is done.
   void say_bye();
 
-  void tell(const wire::Progress& progress) { heartbeat_->tell(progress); }
-  // This trainer is about to fail: whoever waits for it shall know why.
-  void tell_last_words(const std::string& words) {
-    if (heartbeat_) heartbeat_->tell_last_words(words);
-  }
-  uint64_t dropped() const { return dropped_; }  // async: gradients that were too old
+  void report(const wire::Progress& progress) { links_.heartbeat()->report(progress); }
+  // This trainer is about to fail: the peers that wait for it learn why.
+  void send_final_error(const std::string& message);
+  uint64_t dropped() const { return exchange_->dropped(); }  // async: gradients that were too old
 
  private:
-  struct SliceLine {
-    const SliceSpec* spec = nullptr;
-    uint32_t id = 0;
-    std::byte* value = nullptr;  // in the parameter's memory
-    uint64_t version = 0;        // of what is there
-    bool awaited = false;        // an answer is on its way
-    // async and geo: what is sent, what waits to be sent, what comes in
-    std::vector<float> sending, waiting, incoming, old;
-    uint64_t merged = 0, last_step = 0, based_on = 0;
-    bool unanswered = false;  // whether `sending` was applied is not known yet
-    uint64_t sent_step = 0;   // of `sending`
-  };
-  // Thrown where a connection or an epoch broke; caught by recover().
-  struct Disrupted {
-    std::string why;
-  };
-
-  std::span<std::byte> values_land(uint32_t slice, uint64_t bytes) override;
-  void values_came(uint32_t slice, uint64_t version, bool dropped) override;
-
-  bool staged() const;  // values come into a buffer first: async and geo
-  void check_links();
   template <class Done>
-  void wait(const std::function<std::string()>& what, const Done& done);
-  void await_acks(const std::vector<uint64_t>& ids, const std::string& what);
-  template <class Send>
-  void request(const std::vector<size_t>& shards, const std::string& what, const Send& send);
-  [[noreturn]] void recover(const Disrupted& broken);
+  void wait(const Done& done);
   template <class Body>
   void guarded(const Body& body);
-
-  void take_id();
-  void ask_for_another_id(const ShardFailure& refusal);
-  void wait_for_greetings(size_t count);
-  bool holds_slices(size_t shard) const;
-  Rewind join_once(uint64_t first_step);
-  void enter(const JoinDecision& decision);
-  bool is_missing(SliceLine& line) const;
-  void pull_line(SliceLine& line, uint64_t version);
-  void collect_geo();
-  uint64_t fetch(size_t shard, const std::string& name, const Tensor& to);
-  void configure(const JoinDecision& decision);
-  void roll_back(const JoinDecision& decision);
-  std::string pending_text() const;
-  ShardNews present_news() const;
-
-  void send_push(SliceLine& line, uint64_t step, wire::Bytes bulk, wire::Bulk lifetime);
-  void move_bytes();
-  void push_async(SliceLine& line, const float* grad, uint64_t step);
-  void send_waiting(SliceLine& line);
-  void exchange_geo();
-  std::string initial_digest();
+  [[noreturn]] void recover(const Disrupted& broken);
+  void complete(wire::Phase phase, const std::string& what);
+  void wait_for_news(const std::string& what, bool (*enough)(const ShardNews&, uint32_t trainers));
 
   const Cut& cut_;
   Scope& scope_;
-  PsOptions options_;
-  std::function<void()> first_values_;
-  asio::io_context io_{1};
-  asio::executor_work_guard<asio::io_context::executor_type> work_;
-  wire::Spin spin_;
-  std::vector<std::unique_ptr<ShardLink>> links_;
-  std::vector<SliceLine> lines_;
-  std::vector<std::vector<size_t>> param_lines_;  // lines of each parameter
-  std::unique_ptr<Heartbeat> heartbeat_;
-  uint64_t epoch_ = 0, first_step_ = 0, step_ = 0, margin_ = 0, dropped_ = 0;
-  bool lost_id_ = false, joined_once_ = false, finished_ = false;
-  bool was_given_id_ = false;  // by the first shard, not by the user
-  int other_ids_ = 0;          // asked for, as somebody else got the one that was given
-  int recoveries_ = 0;         // since the last whole step
-  wire::Position begin_, end_;
+  const PsOptions options_;
+  SliceLayout layout_;
+  Links links_;
+  std::unique_ptr<ParamExchange> exchange_;
+  JoinDriver driver_;
+  std::string init_;  // digest of the first values
+  uint64_t first_step_ = 0;
+  StepRange range_;         // of the step at hand
   uint64_t next_step_ = 0;  // what comes after all that was computed, and where its data begins
   std::optional<wire::Position> next_place_;
-  std::string init_;
+  int recoveries_ = 0;  // since the last whole step
+  const bool streams_;  // the exchange does
+  bool finished_ = false;
 };
 
 }  // namespace paddle

@@ -69,7 +69,8 @@ JoinDecision go_back(const std::vector<Greeting>& shards, uint64_t epoch, uint64
   return d;
 }
 
-// A rollback that somebody began and did not finish: the shards that are behind follow the others.
+// A rollback that another trainer began and did not finish: the shards that are behind follow the
+// others.
 JoinDecision follow(const std::vector<Greeting>& shards, uint64_t epoch, uint64_t first_step) {
   JoinDecision d{.action = Action::rollback, .epoch = epoch};
   std::optional<uint64_t> step;
@@ -211,13 +212,13 @@ JoinDecision decide(const std::vector<Greeting>& shards, const JoinQuestion& que
     if (moved_on)
       return go_back(shards, epoch, question.first_step,
                      "pserver " + without + " came back without its state");
-    if (ready->init != question.init && question.impatient)
+    if (ready->init != question.init && question.configurer_timed_out)
       return go_back(shards, epoch, question.first_step,
                      text(ready->configured_by, " did not configure pserver ", without,
                           ": this trainer's first values count"));
     if (ready->init != question.init)
       return {.why = text("waiting for ", ready->configured_by, " to configure pserver ", without)};
-    // At the start of a job, or where somebody began to send all back to the first values.
+    // At the start of a job, or where a trainer began to send all back to the first values.
     JoinDecision d{.action = Action::configure,
                    .shards = empty,
                    .epoch = epoch,

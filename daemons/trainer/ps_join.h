@@ -1,5 +1,5 @@
-// What a trainer does next, from what all shards told it when it greeted them. Pure logic: the
-// client (ps_client.h) asks it again after every change.
+// What a trainer does next, from what all shards answered when it greeted them. Pure logic:
+// joining.h asks it again after every change.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ Greeting read_greeting(const wire::Welcome& welcome, const std::string& endpoint
 
 struct JoinDecision {
   enum class Action {
-    wait,       // somebody else is at work: ask again
+    wait,       // another trainer is at work: ask again
     configure,  // give `shards` their first values
     rollback,   // send `shards` back to the snapshot of `step`
     join,       // all are ready: go on with `step`
@@ -56,7 +56,8 @@ struct JoinQuestion {
   std::string init;         // digest of this trainer's first values
   uint64_t first_step = 0;  // version of the first values
   uint64_t margin = 0;      // a dropped trainer joins this many versions later
-  bool impatient = false;   // whoever began to configure with other values does not go on
+  // The trainer that began to configure with other values does not go on.
+  bool configurer_timed_out = false;
 };
 
 JoinDecision decide(const std::vector<Greeting>& shards, const JoinQuestion& question);

@@ -1,16 +1,18 @@
-// Whole values to and from the shards: the first ones, and those that are saved.
+#include "trainer/ps_values.h"
+
 #include <algorithm>
 #include <cstring>
 
 #include "base/random.h"
 #include "graph/shard_values.h"
 #include "io/program_buffer.h"
-#include "trainer/ps_wait.h"
 
 namespace paddle {
 namespace {
 
 constexpr size_t value_chunk = 4u << 20;  // bytes of one SetValue or Fetch
+// Of one shard, on their way at a time: enough that neither side waits for the other.
+constexpr size_t fetches_in_flight = 256, bytes_in_flight = 32u << 20;
 
 uint64_t hash_bytes(const Tensor& t, uint64_t h) {
   const auto* bytes = static_cast<const std::byte*>(t.raw());
@@ -25,111 +27,142 @@ uint64_t hash_bytes(const Tensor& t, uint64_t h) {
   return mix64(h ^ tail ^ (uint64_t{n} << 32));
 }
 
+wire::Configure configure_message(const Cut& cut, size_t shard,
+                                  const std::vector<ShardValue>& values, const JoinDecision& d,
+                                  const std::string& init) {
+  wire::Configure out{.epoch = d.epoch,
+                      .step = d.step,
+                      .reset = d.reset,
+                      .init = init,
+                      .program = to_flatbuffer(cut.pservers[shard])};
+  for (size_t i = 0; i < cut.slices.size(); ++i) {
+    const SliceSpec& s = cut.slices[i];
+    if (s.shard == shard)
+      out.slices.push_back({static_cast<uint32_t>(i), s.name, s.merged_grad, s.block});
+  }
+  for (const ShardValue& o : values)
+    out.variables.push_back({o.name,
+                             static_cast<uint8_t>(o.tensor.dtype()),
+                             {o.tensor.shape().begin(), o.tensor.shape().end()}});
+  return out;
+}
+
+// Fetches from one shard, as many at a time as are allowed.
+class FetchQueue {
+ public:
+  FetchQueue(Links& links, size_t shard, const std::vector<ShardValue>& values)
+      : links_(links), shard_(shard) {
+    for (const ShardValue& o : values)
+      for (size_t at = 0; at < o.tensor.bytes(); at += value_chunk)
+        parts_.push_back({o.name,
+                          at,
+                          {static_cast<std::byte*>(o.tensor.raw()) + at,
+                           std::min(value_chunk, o.tensor.bytes() - at)},
+                          0});
+    links_[shard].expect_versions();
+  }
+
+  // Sends what may be sent; true once all is here.
+  bool advance() {
+    ShardLink& link = links_[shard_];
+    for (; done_ < sent_ && link.acked(parts_[done_].id); ++done_)
+      in_flight_ -= parts_[done_].to.size();
+    for (;
+         sent_ < parts_.size() && sent_ - done_ < fetches_in_flight && in_flight_ < bytes_in_flight;
+         ++sent_) {
+      Part& p = parts_[sent_];
+      wire::Connection& to = links_.connection(shard_);
+      p.id = link.expect_ack(p.to);
+      in_flight_ += p.to.size();
+      to.send(p.id, wire::Fetch{p.variable, p.offset, p.to.size()});
+    }
+    if (link.open()) link.connection().flush();
+    return done_ == parts_.size();
+  }
+  std::string waiting_for() const {
+    return text("the values of '", done_ < parts_.size() ? parts_[done_].variable : "",
+                "' from pserver ", links_[shard_].endpoint().text());
+  }
+  size_t shard() const { return shard_; }
+
+ private:
+  struct Part {
+    std::string variable;
+    uint64_t offset = 0;
+    std::span<std::byte> to;
+    uint64_t id = 0;
+  };
+  Links& links_;
+  size_t shard_;
+  std::vector<Part> parts_;
+  size_t sent_ = 0, done_ = 0, in_flight_ = 0;
+};
+
+void fetch_all(std::vector<FetchQueue>& queues, const WaitUntil& wait) {
+  const FetchQueue* slow = nullptr;
+  wait([&] { return slow ? slow->waiting_for() : "nothing"; },
+       [&] {
+         slow = nullptr;
+         for (FetchQueue& q : queues)
+           if (!q.advance() && !slow) slow = &q;
+         return slow == nullptr;
+       });
+}
+
 }  // namespace
 
-std::string PsClient::initial_digest() {
+std::string digest_of_values(const Cut& cut, const Scope& scope) {
   uint64_t h = 0;
-  for (size_t shard = 0; shard < links_.size(); ++shard)
-    for (const ShardValue& o : shard_values(cut_, shard, scope_))
+  for (size_t shard = 0; shard < cut.pservers.size(); ++shard)
+    for (const ShardValue& o : shard_values(cut, shard, scope))
       h = hash_bytes(o.tensor, h ^ hash_text(o.name));
   char out[17];
   std::snprintf(out, sizeof out, "%016llx", static_cast<unsigned long long>(h));
   return out;
 }
 
-void PsClient::configure(const JoinDecision& d) {
-  // Async goes on with the values of now; sync starts again, with the bits that it began with.
-  const bool with_slices = std::any_of(d.shards.begin(), d.shards.end(),
-                                       [&](size_t shard) { return holds_slices(shard); });
-  if (with_slices && joined_once_ && options_.hello.mode == wire::Mode::sync) {
-    first_values_();
-    locate();
+void send_first_values(wire::Connection& to, uint64_t id, const Cut& cut, size_t shard,
+                       const Scope& scope, const JoinDecision& d, const std::string& init) {
+  const std::vector<ShardValue> values = shard_values(cut, shard, scope);
+  // A shard without values has nothing more to wait for, and answers this message itself.
+  to.send(values.empty() ? id : 0, configure_message(cut, shard, values, d, init));
+  for (size_t i = 0; i < values.size(); ++i) {
+    const wire::Bytes all{static_cast<const std::byte*>(values[i].tensor.raw()),
+                          values[i].tensor.bytes()};
+    for (size_t at = 0; at == 0 || at < all.size(); at += value_chunk) {
+      const wire::Bytes part = all.subspan(at, std::min(value_chunk, all.size() - at));
+      const bool last = i + 1 == values.size() && at + part.size() == all.size();
+      to.send(last ? id : 0,
+              wire::SetValue{
+                  .epoch = d.epoch, .index = static_cast<uint32_t>(i), .offset = at, .last = last},
+              part);
+    }
   }
-  if (with_slices && d.reset) {
-    log_warn(text("all go back to step ", d.step,
-                  ": start pservers with --snapshot_dir to go back less after a crash"));
-  }
-  for (const size_t shard : d.shards) {
-    const std::vector<ShardValue> values = shard_values(cut_, shard, scope_);
-    request({shard}, "to take its first values", [&](ShardLink& link, uint64_t id) {
-      wire::Connection& c = link.connection();
-      wire::Configure configuration{.epoch = d.epoch,
-                                    .step = d.step,
-                                    .reset = d.reset,
-                                    .init = init_,
-                                    .program = to_flatbuffer(cut_.pservers[shard])};
-      for (const SliceLine& l : lines_)
-        if (l.spec->shard == shard)
-          configuration.slices.push_back(
-              {l.id, l.spec->name, l.spec->merged_grad, static_cast<int32_t>(l.spec->block)});
-      for (const ShardValue& o : values)
-        configuration.variables.push_back({o.name,
-                                           static_cast<uint8_t>(o.tensor.dtype()),
-                                           {o.tensor.shape().begin(), o.tensor.shape().end()}});
-      // A shard without values has nothing more to wait for, and answers this message itself.
-      c.send(values.empty() ? id : 0, configuration);
-      for (size_t i = 0; i < values.size(); ++i) {
-        const wire::Bytes all{static_cast<const std::byte*>(values[i].tensor.raw()),
-                              values[i].tensor.bytes()};
-        for (size_t at = 0; at == 0 || at < all.size(); at += value_chunk) {
-          const wire::Bytes part = all.subspan(at, std::min(value_chunk, all.size() - at));
-          const bool last = i + 1 == values.size() && at + part.size() == all.size();
-          c.send(last ? id : 0, wire::SetValue{d.epoch, static_cast<uint32_t>(i), at, last}, part);
-        }
-      }
-    });
-  }
-}
-
-// One variable of a shard; the version that the shard told with it.
-uint64_t PsClient::fetch(size_t shard, const std::string& name, const Tensor& to) {
-  ShardLink& link = *links_[shard];
-  for (size_t at = 0; at < to.bytes(); at += value_chunk) {
-    const size_t n = std::min(value_chunk, to.bytes() - at);
-    if (!link.open()) throw Disrupted{link.trouble()};
-    const uint64_t id = link.expect_ack({static_cast<std::byte*>(to.raw()) + at, n});
-    link.connection().send(id, wire::Fetch{name, at, n});
-    wait([&] { return text("the values of '", name, "' from pserver ", link.endpoint().text()); },
-         [&] { return link.acked(id); });
-  }
-  return link.acked_version();
+  to.flush();
 }
 
 // What slices share is taken where the slices are furthest behind: that is the step which training
 // goes on from. A shard without slices has never counted.
-std::optional<uint64_t> PsClient::collect() {
-  if (options_.geo_steps > 0) {
-    collect_geo();
-    return {};
+uint64_t collect_values(Links& links, const Cut& cut, const Scope& scope, const WaitUntil& wait) {
+  std::vector<FetchQueue> queues;
+  for (size_t shard = 0; shard < links.size(); ++shard) {
+    const std::vector<ShardValue> values = slice_values(cut, shard, scope);
+    if (!values.empty()) queues.emplace_back(links, shard, values);
   }
+  fetch_all(queues, wait);
   uint64_t step = ~uint64_t{0};
-  guarded([&] {
-    size_t last = 0;
-    for (size_t shard = 0; shard < links_.size(); ++shard)
-      for (const ShardValue& o : slice_values(cut_, shard, scope_)) {
-        const uint64_t version = fetch(shard, o.name, o.tensor);
-        if (version < step) last = shard;
-        step = std::min(step, version);
-      }
-    for (const ShardValue& o : shared_values(cut_, last, scope_))
-      step = fetch(last, o.name, o.tensor);
-  });
-  return step;
-}
-
-// Geo: the optimizer's state is here, and so are the values that training goes on with. Those of
-// the shards are the result once this trainer has finished.
-void PsClient::collect_geo() {
-  if (!finished_) return;
-  guarded([&] {
-    for (SliceLine& line : lines_) pull_line(line, 0);
-    wait([&] { return pending_text(); },
-         [&] {
-           return std::none_of(lines_.begin(), lines_.end(), [](auto& l) { return l.awaited; });
-         });
-    for (const SliceLine& line : lines_)
-      std::memcpy(line.value, line.incoming.data(), static_cast<size_t>(line.spec->bytes()));
-  });
+  size_t last = 0;
+  for (const FetchQueue& q : queues) {
+    const uint64_t version = links[q.shard()].lowest_version();
+    if (version < step) last = q.shard();
+    step = std::min(step, version);
+  }
+  const std::vector<ShardValue> shared = shared_values(cut, last, scope);
+  if (shared.empty()) return step;
+  queues.clear();
+  queues.emplace_back(links, last, shared);
+  fetch_all(queues, wait);
+  return links[last].lowest_version();
 }
 
 }  // namespace paddle

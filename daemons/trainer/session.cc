@@ -71,6 +71,7 @@ Session::Session(JobFile file, const Options& options, const Environment& enviro
       file_(std::move(file)),
       model_(build_model(file_, static_cast<uint32_t>(options.integer("seed")), kind)),
       client_(make_client(kind)),
+      steps_(client_ ? std::make_unique<StepProtocol>(*client_, cut_.params, scope_) : nullptr),
       executor_(executor_options(options, client_.get())) {}
 
 std::unique_ptr<PsClient> Session::make_client(ModelKind kind) {
@@ -163,10 +164,6 @@ const Session::Outcome& Session::run(Plan& plan, const Reader& reader, const Bat
           "with --check_nan_inf");
   return outcome_;
 }
-
-void Session::keep_local_state() { local_.keep(train_program(), cut_.params, scope_); }
-
-void Session::restore_local_state() { local_.restore(scope_); }
 
 Names Session::statistics() const {
   Names out;

@@ -11,15 +11,15 @@
 #include "exec/executor.h"
 #include "options/options.h"
 #include "trainer/job_file.h"
-#include "trainer/local_state.h"
 #include "trainer/meter.h"
 #include "trainer/model.h"
 #include "trainer/ps_client.h"
+#include "trainer/step_protocol.h"
 
 namespace paddle {
 
 // Where training stands between two batches.
-struct Progressed {
+struct TrainPosition {
   uint64_t step = 0;  // batches since the beginning of training; selects random numbers
   uint64_t pass = 0;
   uint64_t record = 0;  // records of this pass done
@@ -64,22 +64,21 @@ class Session {
   PsClient* client() { return client_.get(); }
   // Trainer 0 tests and saves for all.
   bool is_first() const { return !client_ || client_->trainer() == 0; }
-  // What a step changes besides parameters (statistics of batch_norm, histograms of auc), kept
-  // before it, so that a step can be computed again.
-  void keep_local_state();
-  void restore_local_state();
+  // How a step is made with them; only where there is a client.
+  StepProtocol& steps() { return *steps_; }
+  // What the training plan is made of: the trainer half where there are pservers.
+  const Program& train_program() const;
   // Moving statistics of batch_norm: what of this is part of a model.
   Names statistics() const;
 
   // Whether the terminal shows more than ASCII.
   bool utf8() const { return speaks_utf8(environment_); }
 
-  Progressed at;
+  TrainPosition at;
 
  private:
   Names field_names(const Reader& reader) const;
   std::unique_ptr<PsClient> make_client(ModelKind kind);
-  const Program& train_program() const;
 
   Options options_;
   Environment environment_;
@@ -88,8 +87,8 @@ class Session {
   Cut cut_;
   Scope scope_;
   std::unique_ptr<PsClient> client_;
+  std::unique_ptr<StepProtocol> steps_;
   Executor executor_;
-  LocalState local_;
   std::unique_ptr<Reader> train_data_, test_data_;
   Outcome outcome_;
 };

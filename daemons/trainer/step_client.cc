@@ -35,7 +35,8 @@ StepClient::StepClient(const Cut& cut, Scope& scope, const PsOptions& options)
     : cut_(cut),
       scope_(scope),
       options_(options),
-      client_(cut, scope, options, [this] { first_values(); }) {}
+      client_(cut, scope, options, [this] { first_values(); }),
+      steps_(client_, cut.params, scope) {}
 
 // Only these modes make the next step wait for the one before.
 bool StepClient::waits() const {
@@ -101,7 +102,7 @@ void StepClient::ready() {
   if (!joined_) return join();
   if (broken_) {
     const Rewind to = client_.rejoin();
-    if (waits()) go_to(to, false);
+    if (waits()) go_between_steps(to);
     broken_ = false;
   }
   if (!moved()) return;
@@ -118,8 +119,8 @@ void StepClient::ready() {
 }
 
 // To the step that all pservers can go on with. True where the step in hand is done.
-bool StepClient::go_to(const Rewind& to, bool computed) {
-  if (computed && to.step == step_ + 1) return true;
+bool StepClient::go_to(const Rewind& to) {
+  if (in_step_ && steps_.rewind(to)) return true;
   if (to.step != step_)
     log_warn(text("the pservers are at step ", to.step, ", and this trainer was at step ", step_,
                   ": it goes on there with the batch at hand",
@@ -128,34 +129,38 @@ bool StepClient::go_to(const Rewind& to, bool computed) {
                                          "cannot go back in its data (snapshots of the pservers, "
                                          "snapshot_dir, make them fewer)")
                                   : ""));
-  if (kept_step_ == step_) local_.restore(scope_);  // the step at hand had begun
   step_ = to.step;
   return false;
 }
 
+// The same where no step is at hand, but the last one may have ended with an error.
+void StepClient::go_between_steps(const Rewind& to) {
+  if (!go_to(to)) return;
+  step_ = to.step;
+  in_step_ = false;
+}
+
 void StepClient::run(Plan& plan, const Program& program, const std::function<void()>& feed) {
   for (bool done = false; !done;) {
-    bool computed = false;
     try {
       ready();
-      local_.keep(program, cut_.params, scope_);
-      kept_step_ = step_;
-      feed();
-      client_.begin_step(step_, place_of(step_), place_of(step_ + 1));
-      plan.run(step_);
-      computed = true;
-      client_.end_step();
+      in_step_ = true;
+      steps_.run(program, {step_, place_of(step_), place_of(step_ + 1)}, [&] {
+        feed();
+        plan.run(step_);
+      });
       if (waits()) client_.refresh(step_ + 1);
       done = true;
     } catch (const Rewind& to) {
-      done = go_to(to, computed);
+      done = go_to(to);
     } catch (...) {
       broken_ = joined_;
       throw;
     }
   }
+  in_step_ = false;
   ++step_;
-  client_.tell({.step = step_, .batch = step_, .state = "training"});
+  client_.report({.step = step_, .batch = step_, .state = "training"});
 }
 
 // Between two steps: what went wrong is mended and tried again.
@@ -167,7 +172,7 @@ void StepClient::retried(const Body& body) {
       body();
       return;
     } catch (const Rewind& to) {
-      go_to(to, false);
+      go_between_steps(to);
     } catch (...) {
       broken_ = joined_;
       throw;

@@ -1,5 +1,5 @@
-// A trainer whose batches somebody else brings, one call per step: a Python script. It does what
-// train.cc does around PsClient, but for going back in the data, which only their owner could do.
+// A trainer whose batches come from outside, one call per step: a Python script. It makes steps as
+// train.cc does (step_protocol.h), but cannot go back in the data, which only the script could do.
 //
 // A step is whole when the parameters of the next one are here (async and geo: when it was
 // computed), so that a step that broke can be computed again with the batch in hand, with the same
@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "exec/plan.h"
-#include "trainer/local_state.h"
 #include "trainer/ps_client.h"
+#include "trainer/step_protocol.h"
 
 namespace paddle {
 
@@ -36,8 +36,8 @@ class StepClient {
   void run(Plan& plan, const Program& program, const std::function<void()>& feed);
   // Parameters and optimizer state of the pservers into the scope.
   void collect();
-  // Leaves the job in good order; others go on. One that made no step joins first, so that nobody
-  // waits for it. Nothing happens the second time.
+  // Leaves the job cleanly; others go on. One that made no step joins first, so that no other
+  // trainer waits for it. Nothing happens the second time.
   void close();
 
   bool joined() const { return joined_; }
@@ -52,7 +52,8 @@ class StepClient {
   void first_values();
   void hold();
   bool moved() const;
-  bool go_to(const Rewind& to, bool computed);
+  bool go_to(const Rewind& to);
+  void go_between_steps(const Rewind& to);
   template <class Body>
   void retried(const Body& body);
   bool waits() const;
@@ -61,12 +62,12 @@ class StepClient {
   Scope& scope_;
   PsOptions options_;
   PsClient client_;
-  LocalState local_;
+  StepProtocol steps_;
   std::vector<std::pair<std::string, Tensor>> first_;     // values of step 0
   std::vector<std::pair<const Variable*, Tensor>> held_;  // memory that slices land in
   uint64_t step_ = 0;
-  uint64_t kept_step_ = ~uint64_t{0};  // before which the local state was kept
   bool joined_ = false, closed_ = false, broken_ = false;
+  bool in_step_ = false;  // the step at hand has begun
 };
 
 }  // namespace paddle

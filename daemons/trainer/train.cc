@@ -29,10 +29,10 @@ class TrainLoop {
   void run() {
     try {
       work();
-    } catch (const Stopped&) {  // said below
+    } catch (const Stopped&) {  // logged below
     } catch (const Error& e) {
-      // What comes from a peer is no news to the peers.
-      if (client_ && e.kind() != Error::Kind::peer) client_->tell_last_words(e.what());
+      // The peers know already what came from one of them.
+      if (client_ && e.kind() != Error::Kind::peer) client_->send_final_error(e.what());
       throw;
     }
     progress_.clear();
@@ -47,7 +47,7 @@ class TrainLoop {
 
  private:
   void work() {
-    const Progressed first = s_.at;
+    const TrainPosition first = s_.at;
     if (client_) {
       const Rewind start = client_->join(s_.at.step);
       log_info(text("joined as trainer ", client_->trainer(), " of ", client_->trainers(),
@@ -61,7 +61,7 @@ class TrainLoop {
       make_writable_directory(in_workspace(o_, o_.text("save_dir")));
     Reader& data = s_.train_data();
     batches_ = s_.batches_of_pass();
-    if (client_) tell("training");
+    if (client_) report("training");
     log_info(text("training passes ", s_.at.pass, " to ", passes_ - 1));
     emit(event::Training{trainer_id(), static_cast<int64_t>(s_.at.pass),
                          static_cast<int64_t>(passes_), batches_});
@@ -103,18 +103,12 @@ class TrainLoop {
       period_meter_.clear();
     }
     while (data.next(batch_)) {
-      const Progressed after{.step = s_.at.step + 1,
-                             .pass = s_.at.pass,
-                             .record = data.position().record,
-                             .batch = s_.at.batch + 1,
-                             .samples = s_.at.samples + static_cast<uint64_t>(batch_.samples)};
-      if (client_) {
-        s_.keep_local_state();
-        kept_step_ = s_.at.step;
-        client_->begin_step(s_.at.step, place_of(s_.at), place_of(after));
-      }
-      const Session::Outcome& o = s_.run(plan, data, batch_, s_.at.step);
-      if (client_) client_->end_step();
+      const TrainPosition after{.step = s_.at.step + 1,
+                                .pass = s_.at.pass,
+                                .record = data.position().record,
+                                .batch = s_.at.batch + 1,
+                                .samples = s_.at.samples + static_cast<uint64_t>(batch_.samples)};
+      const Session::Outcome& o = step(plan, data, after);
       // A step that is computed again after a recovery was counted before.
       if (s_.at.step >= metered_step_) {
         pass_meter_.add(batch_.samples, o.cost, o.values);
@@ -128,13 +122,21 @@ class TrainLoop {
     end_pass();
   }
 
-  static wire::Position place_of(const Progressed& at) {
+  const Session::Outcome& step(Plan& plan, Reader& data, const TrainPosition& after) {
+    if (!client_) return s_.run(plan, data, batch_, s_.at.step);
+    const Session::Outcome* out = nullptr;
+    s_.steps().run(s_.train_program(), {s_.at.step, place_of(s_.at), place_of(after)},
+                   [&] { out = &s_.run(plan, data, batch_, s_.at.step); });
+    return *out;
+  }
+
+  static wire::Position place_of(const TrainPosition& at) {
     return {.pass = at.pass, .record = at.record, .batch = at.batch, .samples = at.samples};
   }
 
   // To the step that all pservers can go on with.
-  void go_to(const Rewind& to, const Progressed& first) {
-    if (to.step == kept_step_) s_.restore_local_state();
+  void go_to(const Rewind& to, const TrainPosition& first) {
+    s_.steps().rewind(to);
     const wire::Position p = to.place.value_or(place_of(first));
     s_.at = {.step = to.step,
              .pass = p.pass,
@@ -159,7 +161,7 @@ class TrainLoop {
   // made.
   void leave() {
     client_->finish(s_.at.step);
-    tell("finished");
+    report("finished");
     client_->wait_for_others();
     if (s_.is_first()) {
       client_->collect();
@@ -172,16 +174,16 @@ class TrainLoop {
       log_warn(text(client_->dropped(), " gradients were too old and not applied"));
   }
 
-  void tell(const char* state) {
-    client_->tell({.step = s_.at.step,
-                   .pass = s_.at.pass,
-                   .passes = passes_,
-                   .batch = s_.at.batch,
-                   .batches = static_cast<uint64_t>(batches_),
-                   .samples = s_.at.samples,
-                   .rate = rate_.per_second(s_.at.samples),
-                   .cost = pass_meter_.cost(),
-                   .state = state});
+  void report(const char* state) {
+    client_->report({.step = s_.at.step,
+                     .pass = s_.at.pass,
+                     .passes = passes_,
+                     .batch = s_.at.batch,
+                     .batches = static_cast<uint64_t>(batches_),
+                     .samples = s_.at.samples,
+                     .rate = rate_.per_second(s_.at.samples),
+                     .cost = pass_meter_.cost(),
+                     .state = state});
   }
 
   int64_t trainer_id() const { return client_ ? client_->trainer() : 0; }
@@ -204,7 +206,7 @@ class TrainLoop {
   }
 
   void after_batch() {
-    if (client_ && rate_.due()) tell("training");
+    if (client_ && rate_.due()) report("training");
     if (progress_.due()) draw();
     if (events_on() && event_pace_.due()) report_progress();
     if (!progress_.active() && every(s_.at.batch, o_.integer("dot_period"))) show_dot();
@@ -230,7 +232,7 @@ class TrainLoop {
   void log_test() {
     if (!s_.is_first() || s_.test_data() == nullptr) return;
     if (client_) {
-      tell("testing");
+      report("testing");
       client_->refresh(s_.at.step);
     }
     const Meter m = s_.test();
@@ -265,7 +267,7 @@ class TrainLoop {
     if (o_.text("save_dir").empty() || !s_.is_first()) return;
     uint64_t step = s_.at.step;
     if (client_) {
-      tell("saving");
+      report("saving");
       client_->refresh(s_.at.step);
       step = client_->collect().value_or(step);
     }
@@ -302,7 +304,6 @@ class TrainLoop {
   PsClient* client_;  // null where there are no pservers
   uint64_t passes_;
   uint64_t metered_pass_ = ~uint64_t{0}, metered_step_ = 0;
-  uint64_t kept_step_ = ~uint64_t{0};  // before which the local state was kept
   SampleRate rate_, event_rate_;
   Pace event_pace_{0.2};
   int64_t batches_ = 0;  // of a pass; 0 = not known

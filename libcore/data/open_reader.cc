@@ -81,7 +81,9 @@ Mistakes read_data_keys(const Value& object, DataKeys& keys) {
   };
   for (const auto& [key, value] : dict)
     if (!is_common(key)) keys.spec.keys.emplace_back(key, value);
-  return a.mistakes();
+  Mistakes wrong = a.mistakes();
+  for (Mistake& m : wrong) m.what = "data: " + m.what;
+  return wrong;
 }
 
 void check_spec(const ReaderSpec& spec) {

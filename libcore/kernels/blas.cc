@@ -11,6 +11,7 @@
 #include "kernels/cpu.h"
 #include "kernels/gemm_packed.h"
 #include "kernels/gemm_small.h"
+#include "kernels/gemm_vector.h"
 #include "kernels/simd.h"
 
 namespace paddle {

@@ -52,6 +52,13 @@ inline void transpose8(const float* from, int64_t stride, float* to, int64_t wid
   for (int i = 0; i < 8; ++i) *reinterpret_cast<Loose8*>(to + i * width) = y[i];
 }
 
+// 8 columns of 8 to 16 rows as 8 rows without gaps. What lies in the last 8 rows and in the first 8
+// is written twice.
+inline void transpose_rows(const float* from, int64_t stride, int64_t rows, float* to) {
+  transpose8(from, stride, to, rows);
+  if (rows > 8) transpose8(from + (rows - 8) * stride, stride, to + rows - 8, rows);
+}
+
 void pack_transposed(const float* from, int64_t stride, int64_t k, int64_t columns, int64_t width,
                      float* to) {
   const int64_t even_k = k / 8 * 8, even_columns = columns / 8 * 8;

@@ -65,6 +65,9 @@ struct Part {
     if (p.trans_a && 2 * count >= tile_rows)
       for (; q < k - 1; ++q)
         __builtin_memcpy(to + q * count, from + q * col, sizeof(T) * tile_rows);
+    if constexpr (sizeof(T) == 4)
+      if (!p.trans_a && count >= 8)
+        for (; q + 8 <= k; q += 8) transpose_rows(from + q, row, count, to + q * count);
     for (; q < k; ++q)
       for (int64_t r = 0; r < count; ++r) to[q * count + r] = from[r * row + q * col];
   }

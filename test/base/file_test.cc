@@ -97,7 +97,8 @@ TEST_CASE("a full disk leaves the old file", "[base]") {
     write_file_atomically(path, "old");
     const Error e = error_of([&] { write_file_atomically(path, std::string(1 << 20, 'x')); });
     CHECK(e.kind() == Error::Kind::io);
-    CHECK_THAT(e.what(), Contains(path) && Contains("No space left") && Contains("free some space"));
+    CHECK_THAT(e.what(),
+               Contains(path) && Contains("No space left") && Contains("free some space"));
     CHECK(read_file(path, 10) == "old");
     CHECK(list_directory(disk.path()) == Names{"file"});
   }

@@ -30,7 +30,7 @@ struct Sliced : NetCase {
     weight.name = "fc_w";
     const std::string out = fc(b, "x", 100, {.param_attr = weight, .bias_attr = ParamAttr::none()});
     const std::string loss = mean(b, square_error_cost(b, out, "y"));
-    minimize(b, loss, Momentum{.learning_rate = 0.1, .momentum = 0.9});
+    minimize(b, loss, Optimizer("momentum", 0.1));
     cut = transpile(net.main, net.startup, {.endpoints = {"a:1", "b:2"}});
     scope.var("fc_w").tensor = counted({200, 100});
     scope.var("fc_w_velocity_0").tensor = counted({200, 100});

@@ -133,6 +133,8 @@ TEMPLATE_TEST_CASE("every backend computes the same product", "", float, double)
                                 {5, 700, 24},
                                 {700, 5, 25},
                                 {300, 300, 300},
+                                {160, 100, 1024},
+                                {155, 70, 1030},
                                 {3, 5, 7},
                                 {1, 1, 1},
                                 {97, 97, 1}})
@@ -146,6 +148,22 @@ TEMPLATE_TEST_CASE("every backend computes the same product", "", float, double)
         if (blas == Blas::own) CHECK(first == second);  // the split changes no bit
       }
     }
+}
+
+TEMPLATE_TEST_CASE("products with up to three vectors, whatever their length", "", float, double) {
+  const bool ta = GENERATE(false, true), tb = GENERATE(false, true);
+  const int64_t k = GENERATE(1, 7, 63, 64, 77, 131, 400, 2100);
+  ThreadPool one(1), three(3);
+  for (const int64_t vectors : {1, 2, 3})
+    for (const int64_t count : {3, 5, 64, 131, 700})
+      for (const bool columns : {true, false})
+        for (const int64_t gap : {0, 3}) {
+          const int64_t m = columns ? count : vectors, n = columns ? vectors : count;
+          const Case<TestType> c(ta, tb, m, n, k, TestType(-0.5), TestType(gap == 0 ? 0 : 1), gap);
+          const auto first = c.check([&](const Product<TestType>& p) { call_gemm(one, p); });
+          const auto second = c.check([&](const Product<TestType>& p) { call_gemm(three, p); });
+          CHECK(first == second);  // the split changes no bit
+        }
 }
 
 TEMPLATE_TEST_CASE("a product with bias and map is the product, then both", "", float, double) {

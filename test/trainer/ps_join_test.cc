@@ -45,7 +45,7 @@ TEST_CASE("joining: the beginning", "[trainer]") {
     CHECK_THAT(d.why, Contains("host:7"));
     // … who has gone: then all shards begin again with this trainer's values.
     const auto own =
-        decide({ready({{0, 0, false}}), empty()}, {.init = "others", .impatient = true});
+        decide({ready({{0, 0, false}}), empty()}, {.init = "others", .configurer_timed_out = true});
     CHECK(own.action == Action::configure);
     CHECK(own.shards == Indices{0, 1});
     CHECK(own.epoch == 1);

@@ -12,16 +12,21 @@ class Channel:
     Threads are woken rarely, for each time the interpreter changes hands twice and the user, who is training, waits:
     makers that found the queue full sleep until a quarter of it is used, and an item that is there is taken without a
     lock. (More than a quarter would take longer than a step, and at its end the user would wait for the interpreter.)
+    For the same reason a maker pauses after the first item and after every quarter until the queue was full once: the
+    pause ends with the next item that is taken, or after some milliseconds.
     """
 
     def __init__(self, size: int):
         self._size = max(1, size)
-        self._refill = self._size - max(1, self._size // 4)  # so few items wake the makers
+        self._quarter = max(1, self._size // 4)
+        self._refill = self._size - self._quarter  # so few items wake the makers
         self._items: deque = deque()
         self._lock = threading.Lock()
         self._space = threading.Condition(self._lock)
         self._more = threading.Condition(self._lock)
         self._full = False  # makers may wait for space
+        self._pausing = False
+        self._made = 0
         self._makers = 0
         self._closed = False
         self._error: BaseException | None = None
@@ -51,7 +56,16 @@ class Channel:
             if not self._closed:
                 self._items.append(item)
                 self._more.notify()
+                self._made += 1
+                if self._made < self._size and self._made % self._quarter == 1 % self._quarter:
+                    self._pause()
             return not self._closed
+
+    def _pause(self) -> None:
+        """Lets the user have the interpreter, which this thread would keep while it makes the next items."""
+        self._pausing = True
+        self._space.wait(0.003)
+        self._pausing = False
 
     def _wait_for_space(self) -> None:
         """Waits in the second call: items are taken without the lock, so the maker looks again once _full is set."""
@@ -65,7 +79,7 @@ class Channel:
             item = self._items.popleft()
         except IndexError:
             item = self._wait_for_item()
-        if self._full and len(self._items) <= self._refill:
+        if self._pausing or (self._full and len(self._items) <= self._refill):
             with self._lock:
                 self._full = False
                 self._space.notify_all()
@@ -73,6 +87,7 @@ class Channel:
 
     def _wait_for_item(self) -> Any:
         with self._lock:
+            self._space.notify_all()  # a maker that pauses goes on
             while not self._items and self._makers and not self._error and not self._closed:
                 self._more.wait(0.2)  # Ctrl-C just before it would not end a wait for ever
             if self._items:

@@ -1,0 +1,143 @@
+// How a trainer and the shards exchange gradients and parameters: one class per way of doing it,
+// all behind this interface. An exchange is a state machine without I/O: it is told which gradients
+// were made and which values have arrived, and says what to send and whether the trainer may go on.
+// The waiting in between is the caller's (ps_client.h; a simulated trainer needs no thread).
+//
+// Nothing here allocates memory per slice and step.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "trainer/slice_layout.h"
+#include "wire/messages.h"
+
+namespace paddle {
+
+// Takes the messages of an exchange. One to a shard that cannot be reached is lost: the exchange
+// stays incomplete until join() begins it anew. Bulk keeps its content until it was answered.
+class ShardSender {
+ public:
+  virtual ~ShardSender() = default;
+  virtual void send(uint32_t shard, const wire::Push& push, std::span<const wire::Bytes> bulk) = 0;
+  virtual void send(uint32_t shard, const wire::Pull& pull) = 0;
+};
+
+// A step and where its data lies.
+struct StepRange {
+  uint64_t step = 0;
+  wire::Position begin, end;
+};
+
+class ParamExchange {
+ public:
+  enum class Manner {
+    repeats_steps,  // a step that broke is computed again
+    sends_again,    // what a step that broke has made is kept and sent again
+    streams,        // the same; values are used whenever they arrive, also while a step is computed
+  };
+
+  // `layout` and `out` outlive it.
+  ParamExchange(const SliceLayout& layout, ShardSender& out);
+  virtual ~ParamExchange() = default;
+  ParamExchange(const ParamExchange&) = delete;
+  ParamExchange& operator=(const ParamExchange&) = delete;
+
+  // The memory of every parameter. Values arrive there; nothing may be on its way.
+  void locate(std::span<std::byte* const> params);
+
+  // ---- a step of the trainer, in this order
+  virtual bool may_begin() const { return true; }
+  virtual void begin_step(const StepRange& range) { range_ = range; }
+  // Whether the parameter may be read: its values for this step are here.
+  virtual bool may_read(int32_t param) const = 0;
+  // Whether gradients of this step may be pushed.
+  virtual bool may_push() const { return true; }
+  // The gradient of a parameter. Its memory stays as it is until the next step has begun to push.
+  virtual void push(int32_t param, const std::byte* grad) = 0;
+  // Afterwards the caller waits until none is awaited, where this returns true.
+  virtual bool end_step() { return false; }
+
+  // ---- outside steps
+  // Nothing is on its way or waits to be sent, and the values of `step` are here.
+  virtual bool settled(uint64_t step) const = 0;
+  // The last step was made. As end_step().
+  virtual bool finish(uint64_t step);
+  virtual Manner manner() const = 0;
+  // Asks for all values again.
+  void pull_all();
+
+  // ---- joining
+  // The job goes on with `step`: what the shards lack is sent again, everything else is pulled.
+  // `states` holds what the shards said of each slice, by id. Wait until none is awaited.
+  void join(uint64_t epoch, uint64_t step, std::span<const wire::SliceState> states);
+
+  // ---- what arrives
+  // Where the values of a message belong. Throws Error(protocol) for what nobody asked for. The
+  // list stays until the next call for the same shard.
+  std::span<const std::span<std::byte>> landing(uint32_t shard, const wire::Values& values,
+                                                uint64_t bytes);
+  // They are there.
+  void arrived(uint32_t shard, const wire::Values& values);
+
+  bool none_awaited() const { return awaited_ == 0; }
+  // A slice whose values are on their way.
+  std::optional<uint32_t> first_awaited() const;
+  uint64_t dropped() const { return dropped_; }  // async: gradients that were too old
+
+ protected:
+  struct State {
+    std::byte* value = nullptr;  // in the parameter's memory
+    uint64_t version = 0;        // of what is there
+    uint64_t based_on = 0;       // version that the gradient on its way was computed with
+    bool awaited = false;        // an answer is on its way
+    bool unanswered = false;     // whether the last push was applied is not known yet
+  };
+
+  // Pushes of the group's slices with these ids; `bulk` are their gradients, in this order.
+  void send_push(uint32_t group, uint64_t step, std::span<const uint32_t> ids,
+                 std::span<const wire::Bytes> bulk);
+  void send_pull(uint32_t group, std::span<const uint32_t> ids, uint64_t version);
+
+  // Where the values of a slice land.
+  virtual std::byte* target(uint32_t id) { return states_[id].value; }
+  // All values of a group are there.
+  virtual void group_arrived(uint32_t group) { static_cast<void>(group); }
+  // The exchange begins anew at `step`; returns which version of all slices to pull, at least.
+  virtual uint64_t rejoin(uint64_t step) = 0;
+  // The gradient of a slice that was sent with this step, as it was sent; empty where it is not
+  // kept.
+  virtual wire::Bytes sent(uint32_t id, uint64_t& step) const {
+    static_cast<void>(id);
+    static_cast<void>(step);
+    return {};
+  }
+
+  const SliceLayout& layout_;
+  std::vector<State> states_;  // by id of the slice
+  StepRange range_;
+
+ private:
+  ShardSender& out_;
+  uint64_t epoch_ = 0, dropped_ = 0;
+  size_t awaited_ = 0;                   // slices
+  std::vector<uint32_t> group_awaited_;  // slices of each group
+  std::vector<wire::PushPart> push_parts_;
+  std::vector<wire::PullPart> pull_parts_;
+  std::vector<std::vector<std::span<std::byte>>> landings_;  // of each shard
+};
+
+struct ExchangeOptions {
+  wire::Mode mode = wire::Mode::sync;
+  uint32_t trainers = 1;
+  uint64_t queue_size = 20;  // async: steps merged before the trainer waits
+  bool merge_mean = false;   // async: mean instead of sum
+  uint64_t geo_steps = 1;    // geo: steps between two exchanges
+};
+std::unique_ptr<ParamExchange> make_exchange(const SliceLayout& layout,
+                                             const ExchangeOptions& options, ShardSender& out);
+
+}  // namespace paddle

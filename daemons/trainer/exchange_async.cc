@@ -1,0 +1,94 @@
+#include "trainer/exchange_async.h"
+
+#include <algorithm>
+
+namespace paddle {
+
+AsyncExchange::AsyncExchange(const SliceLayout& layout, const ExchangeOptions& options,
+                             ShardSender& out)
+    : ParamExchange(layout, out),
+      queue_size_(options.queue_size),
+      merge_mean_(options.merge_mean),
+      buffers_(layout.groups.size()) {}
+
+void AsyncExchange::begin_step(const StepRange& range) {
+  ParamExchange::begin_step(range);
+  for (Buffers& b : buffers_) b.made = 0;
+}
+
+// What a step left half way is merged without being counted, as it is computed again.
+uint64_t AsyncExchange::rejoin(uint64_t) {
+  for (Buffers& b : buffers_) b.made = 0;
+  return 0;
+}
+
+// The first gradient of a step goes into the place that has room: `sending` where nothing is on its
+// way, else `waiting`, where it is added to those of the steps before.
+void AsyncExchange::collect(Buffers& b, const SliceLayout::Slice& slice, const float* grad) {
+  const SliceLayout::Group& group = layout_.groups[slice.group];
+  if (b.made == 0) b.into_sending = !b.on_its_way && b.merged == 0;
+  std::vector<float>& to = b.into_sending ? b.sending : b.waiting;
+  if (to.empty()) to.resize(group.bytes / sizeof(float));
+  float* at = to.data() + slice.group_begin / sizeof(float);
+  const size_t n = slice.bytes / sizeof(float);
+  if (b.merged == 0) {
+    std::copy_n(grad, n, at);
+  } else {
+    for (size_t k = 0; k < n; ++k) at[k] += grad[k];
+  }
+}
+
+void AsyncExchange::push(int32_t param, const std::byte* grad) {
+  for (uint32_t id = layout_.first_of(param); id < layout_.last_of(param); ++id) {
+    const SliceLayout::Slice& slice = layout_.slices[id];
+    Buffers& b = buffers_[slice.group];
+    collect(b, slice, reinterpret_cast<const float*>(grad + slice.begin));
+    if (b.merged == 0) states_[id].based_on = states_[id].version;
+    if (++b.made < layout_.groups[slice.group].slices.size()) continue;
+    b.made = 0;
+    b.last_step = range_.step;
+    if (b.into_sending) {
+      send(slice.group);
+      continue;
+    }
+    if (++b.merged == 1) ++waiting_;
+    if (b.merged == queue_size_) ++full_;
+    if (!b.on_its_way) send_waiting(slice.group);
+  }
+}
+
+void AsyncExchange::send(uint32_t group) {
+  Buffers& b = buffers_[group];
+  b.sent_step = b.last_step;
+  b.on_its_way = true;
+  const wire::Bytes bulk = std::as_bytes(std::span(b.sending));
+  send_push(group, b.sent_step, layout_.groups[group].slices, {&bulk, 1});
+}
+
+void AsyncExchange::send_waiting(uint32_t group) {
+  Buffers& b = buffers_[group];
+  b.sending.swap(b.waiting);
+  if (merge_mean_ && b.merged > 1)
+    for (float& g : b.sending) g /= static_cast<float>(b.merged);
+  if (b.merged >= queue_size_) --full_;
+  --waiting_;
+  b.merged = 0;
+  send(group);
+}
+
+// Gradients of a step that are only partly there wait for the rest.
+void AsyncExchange::group_arrived(uint32_t group) {
+  Buffers& b = buffers_[group];
+  b.on_its_way = false;
+  if (b.merged > 0 && b.made == 0) send_waiting(group);
+}
+
+wire::Bytes AsyncExchange::sent(uint32_t id, uint64_t& step) const {
+  const SliceLayout::Slice& slice = layout_.slices[id];
+  const Buffers& b = buffers_[slice.group];
+  if (b.sending.empty()) return {};
+  step = b.sent_step;
+  return std::as_bytes(std::span(b.sending)).subspan(slice.group_begin, slice.bytes);
+}
+
+}  // namespace paddle

@@ -1,0 +1,41 @@
+// Geo: every trainer updates its own copy of the parameters, and every few steps adds what it has
+// changed, divided by the number of trainers, to the shards' copy and takes the others' changes
+// over.
+#pragma once
+
+#include "trainer/exchange.h"
+
+namespace paddle {
+
+class GeoExchange : public ParamExchange {
+ public:
+  GeoExchange(const SliceLayout& layout, const ExchangeOptions& options, ShardSender& out);
+
+  bool may_read(int32_t) const override { return true; }
+  void push(int32_t, const std::byte*) override {}  // gradients stay here
+  bool end_step() override;
+  bool finish(uint64_t step) override;
+  bool settled(uint64_t) const override { return none_awaited(); }
+  Manner manner() const override { return Manner::sends_again; }
+
+ protected:
+  std::byte* target(uint32_t id) override;
+  void group_arrived(uint32_t group) override;
+  uint64_t rejoin(uint64_t step) override;
+  wire::Bytes sent(uint32_t id, uint64_t& step) const override;
+
+ private:
+  struct Buffers {
+    std::vector<float> sending, incoming;
+    std::vector<float> old;  // the shards' copy, as far as this trainer knows
+  };
+  void exchange();
+
+  const float trainers_;
+  const uint64_t steps_;
+  std::vector<Buffers> buffers_;  // by group
+  bool exchanging_ = false;       // else what arrives replaces the values here
+  uint64_t sent_step_ = 0;
+};
+
+}  // namespace paddle

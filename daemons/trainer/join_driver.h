@@ -1,0 +1,54 @@
+// Carries out what joining.h decides, with real connections, and hands it what they bring.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tensor/scope.h"
+#include "graph/transpile.h"
+#include "trainer/exchange.h"
+#include "trainer/joining.h"
+#include "trainer/ps_links.h"
+
+namespace paddle {
+
+// What an exchange waits for: "pserver a:1 (fc_0.w_0, step 7), which is waiting for trainer 1".
+std::string awaited_text(const ParamExchange& exchange, const SliceLayout& layout,
+                         const Links& links, uint64_t step);
+
+class JoinDriver {
+ public:
+  struct Parts {  // of the client; they outlive this
+    const Cut& cut;
+    Scope& scope;
+    const SliceLayout& layout;
+    Links& links;
+    ParamExchange& exchange;
+    std::function<void()> first_values;  // into the scope, located
+  };
+  JoinDriver(Parts parts, wire::Hello hello, double peer_timeout);
+
+  // Greets all shards and joins the job; returns where it goes on.
+  const JoinDecision& run(const std::string& init, uint64_t first_step);
+  // Throws where a connection of a trainer that has joined is broken: Disrupted where joining again
+  // may help, else Error.
+  void check();
+
+  const wire::Hello& hello() const { return joining_.hello(); }
+  uint64_t epoch() const { return joining_.decision().epoch; }
+
+ private:
+  void perform();
+  bool perform(const JoinAction& action);
+  bool request(const JoinAction& action);
+  void look();
+  void look_at(size_t shard);
+
+  Parts p_;
+  Joining joining_;
+  std::string init_;
+  std::vector<uint64_t> asked_;  // the request whose Ack is awaited, of each shard; 0 for none
+};
+
+}  // namespace paddle

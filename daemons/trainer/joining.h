@@ -1,0 +1,115 @@
+// Joining a job, for the first time and after anything broke: an id, greetings, what to do about
+// the shards' answers (ps_join.h), first values, and the way into the rounds. A state machine
+// without I/O: it is told what came and what time it is, and says what to do; the caller does it
+// and comes back when something happened, or at wake_at().
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "trainer/ps_join.h"
+#include "wire/messages.h"
+
+namespace paddle {
+
+struct JoinAction {
+  enum class Kind {
+    greet,         // connect to `shard`, dropping a connection that is there, and say hello()
+    hang_up,       // drop the connection to `shard`
+    beat,          // heartbeats begin, or begin anew, with hello()
+    stop_beat,     // none until the next `beat`
+    first_values,  // put the first values of the job into the scope
+    configure,     // give `shard` its first values; Ack is an event
+    rollback,      // send Rollback to `shard`; Ack is an event
+    join,          // send Join to `shard`; Ack is an event
+    exchange,      // begin the exchange at decision().step; values_arrived() is the event
+    warn,          // log `text`
+  };
+  Kind kind = Kind::greet;
+  size_t shard = 0;
+  std::string text;
+};
+
+struct JoinSetup {
+  std::vector<std::string> shards;  // endpoints, for sentences
+  std::vector<bool> holds;          // whether the cut gives a shard slices
+  size_t slices = 0;                // in all
+  double peer_timeout = 600;        // seconds
+};
+
+class Joining {
+ public:
+  enum class Phase {
+    take_id,  // the first shard assigns an id
+    greet,    // the shards are greeted
+    work,     // they were asked for something and acknowledge it
+    values,   // the exchange has begun
+    pause,    // until wake_at()
+    done,
+  };
+
+  Joining(JoinSetup setup, wire::Hello hello);
+
+  // Begins to join. `init` is the digest of the first values, `first_step` their version.
+  void start(const std::string& init, uint64_t first_step, Time now);
+
+  // ---- events; they throw Error where this trainer has to give up
+  void welcome(size_t shard, wire::Welcome welcome, Time now);
+  void acked(size_t shard, Time now);
+  void values_arrived(Time now);
+  void failed(size_t shard, const wire::Failure& failure, Time now);
+  void broken(size_t shard, const std::string& why, Time now);
+  // What a Failure of a shard means: a sentence where joining anew is the answer, else it throws
+  // Error. Also for those that come after this trainer has joined.
+  std::string disruption(size_t shard, const wire::Failure& failure);
+  // An attempt to reach a shard came to nothing; the caller goes on trying.
+  void unreachable(size_t shard, const std::string& why) { shards_[shard].error = why; }
+  void tick(Time now);
+
+  // ---- what to do
+  std::vector<JoinAction> take_actions();
+  Time wake_at() const { return times_.wake; }
+
+  Phase phase() const { return phase_; }
+  // What `exchange`, `configure` and the others are about; the answer once done.
+  const JoinDecision& decision() const { return decision_; }
+  const wire::Hello& hello() const { return hello_; }
+  // What the shards said of the slices, by id.
+  std::vector<wire::SliceState> slice_states() const;
+  // What it waits for; completes "waiting for …".
+  std::string waiting_for() const;
+
+ private:
+  struct Shard {
+    std::optional<wire::Welcome> welcome;  // of the present connection
+    std::string error;                     // why it is not reached
+  };
+
+  void act(JoinAction::Kind kind, size_t shard = 0) { actions_.push_back({kind, shard, ""}); }
+  void begin(Time now);
+  void greet_all(Time now);
+  void decide_next(Time now);
+  void begin_work(Time now);
+  void try_again(const std::string& why, Time now);
+  bool ask_for_another_id();
+  size_t first_missing() const;
+
+  const JoinSetup setup_;
+  wire::Hello hello_;
+  JoinQuestion question_;
+  Phase phase_ = Phase::done;
+  std::vector<Shard> shards_;
+  std::vector<JoinAction> actions_;
+  JoinDecision decision_;
+  std::vector<size_t> work_;  // shards whose Ack is missing; configure asks the first of them only
+  struct {
+    Time start, phase, decision, wake;
+  } times_;
+  int tries_ = 0;
+  int other_ids_ = 0;  // asked for, as another trainer got the one that was given
+  bool joined_once_ = false, was_given_id_ = false, beats_ = false;
+};
+
+}  // namespace paddle

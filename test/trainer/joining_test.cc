@@ -1,0 +1,235 @@
+// Joining by plain calls with a given time: no socket, no thread.
+#include "trainer/joining.h"
+
+#include <catch2/catch.hpp>
+
+#include "base/error.h"
+
+using namespace paddle;
+using Catch::Matchers::Contains;
+
+namespace joining_test {
+namespace {
+
+using Kind = JoinAction::Kind;
+using Kinds = std::vector<Kind>;
+
+struct Joiner {
+  explicit Joiner(wire::Hello hello = {.trainer = 1, .trainers = 2, .incarnation = 77})
+      : joining({.shards = {"a:1", "b:2"}, .holds = {true, true}, .slices = 3, .peer_timeout = 60},
+                hello) {
+    joining.start("values", 0, now);
+  }
+
+  // What is to do, but for what is logged.
+  Kinds kinds() {
+    Kinds out;
+    last = joining.take_actions();
+    for (const JoinAction& a : last)
+      if (a.kind != Kind::warn) out.push_back(a.kind);
+    return out;
+  }
+  void pass(double seconds) {
+    now += std::chrono::milliseconds(static_cast<int>(seconds * 1000));
+    joining.tick(now);
+  }
+  void welcome(size_t shard, const wire::Welcome& w) { joining.welcome(shard, w, now); }
+  wire::Welcome ready(uint32_t slice, uint64_t version) const {
+    return {.state = wire::ShardState::ready,
+            .init = "values",
+            .slices = {{.slice = slice, .version = version}}};
+  }
+
+  Time now = Time() + std::chrono::hours(1);
+  Joining joining;
+  std::vector<JoinAction> last;
+};
+
+}  // namespace
+
+TEST_CASE("joining: from greeting to the values", "[trainer]") {
+  Joiner j;
+  CHECK(j.kinds() == Kinds{Kind::greet, Kind::greet});
+  SECTION("empty shards are configured one after the other, then greeted again") {
+    j.welcome(1, {});
+    CHECK(j.kinds().empty());
+    CHECK_THAT(j.joining.waiting_for(), Contains("pserver a:1"));
+    j.welcome(0, {});
+    CHECK(j.kinds() == Kinds{Kind::beat, Kind::configure});
+    CHECK(j.last.back().shard == 0);
+    j.joining.acked(0, j.now);
+    CHECK(j.kinds() == Kinds{Kind::configure});
+    CHECK(j.last.back().shard == 1);
+    CHECK_THAT(j.joining.waiting_for(), Contains("b:2 to take its first values"));
+    j.joining.acked(1, j.now);
+    CHECK(j.kinds() == Kinds{Kind::greet, Kind::greet});
+    j.welcome(0, j.ready(0, 0));
+    j.welcome(1, j.ready(1, 0));
+    CHECK(j.kinds() == Kinds{Kind::join, Kind::join});
+  }
+  SECTION("ready shards are joined; the values are the last thing") {
+    j.welcome(0, j.ready(0, 4));
+    j.welcome(1, j.ready(2, 4));
+    CHECK(j.kinds() == Kinds{Kind::beat, Kind::join, Kind::join});
+    j.joining.acked(1, j.now);
+    CHECK(j.kinds().empty());
+    j.joining.acked(0, j.now);
+    CHECK(j.kinds() == Kinds{Kind::exchange});
+    CHECK(j.joining.slice_states()[2].version == 4);
+    CHECK(j.joining.phase() == Joining::Phase::values);
+    j.joining.values_arrived(j.now);
+    CHECK(j.joining.phase() == Joining::Phase::done);
+    CHECK(j.joining.decision().step == 4);
+    // A second time nothing has to be told to the heartbeat.
+    j.joining.start("values", 0, j.now);
+    j.kinds();
+    j.welcome(0, j.ready(0, 4));
+    j.welcome(1, j.ready(2, 4));
+    CHECK(j.kinds() == Kinds{Kind::join, Kind::join});
+  }
+  SECTION("what another trainer configures is waited for, and asked about again") {
+    j.welcome(0, {.state = wire::ShardState::configuring, .configured_by = "host:7"});
+    j.welcome(1, {});
+    CHECK(j.kinds() == Kinds{Kind::beat});
+    CHECK_THAT(j.last.back().text, Contains("host:7"));
+    CHECK(j.joining.wake_at() > j.now);
+    j.pass(0.01);
+    CHECK(j.kinds().empty());
+    j.pass(0.2);
+    CHECK(j.kinds() == Kinds{Kind::greet, Kind::greet});
+  }
+  SECTION("but not for ever") {
+    const wire::Welcome busy{.state = wire::ShardState::configuring, .configured_by = "host:7"};
+    j.welcome(0, busy);
+    j.welcome(1, {});
+    j.pass(61);
+    j.welcome(0, busy);
+    CHECK_THROWS_WITH(j.welcome(1, {}), Contains("gave up after 61 s") && Contains("host:7"));
+  }
+}
+
+TEST_CASE("joining: an id from the first shard", "[trainer]") {
+  Joiner j({.trainers = 2, .incarnation = 77, .takes_id = true});
+  CHECK(j.kinds() == Kinds{Kind::hang_up, Kind::greet});
+  CHECK(j.last.back().shard == 0);
+  j.welcome(0, {.trainer = 1});
+  CHECK(j.joining.hello().trainer == 1);
+  CHECK_FALSE(j.joining.hello().takes_id);
+  CHECK(j.kinds() == Kinds{Kind::greet, Kind::greet});
+  SECTION("that another trainer has got meanwhile: it asks for another one") {
+    j.joining.failed(1, {wire::FailureCode::refused, "trainer 1 is there already"}, j.now);
+    CHECK(j.joining.hello().takes_id);
+    CHECK(j.kinds() == Kinds{Kind::stop_beat, Kind::hang_up, Kind::greet});
+  }
+  SECTION("once it has joined, a refusal is final") {
+    j.welcome(0, j.ready(0, 0));
+    j.welcome(1, j.ready(1, 0));
+    for (const size_t i : {0u, 1u}) j.joining.acked(i, j.now);
+    j.joining.values_arrived(j.now);
+    j.joining.start("values", 0, j.now);
+    CHECK_THROWS_WITH(j.joining.failed(1, {wire::FailureCode::refused, "no room"}, j.now),
+                      Contains("pserver b:2 refused: no room"));
+  }
+}
+
+TEST_CASE("joining: what goes wrong", "[trainer]") {
+  Joiner j;
+  j.kinds();
+  SECTION("a shard that cannot be reached is named in the end") {
+    j.joining.unreachable(0, "connection refused");
+    j.pass(30);
+    CHECK_THROWS_WITH(j.pass(31), Contains("gave up waiting for pserver a:1: connection refused") &&
+                                      Contains("--peer_timeout"));
+  }
+  SECTION("a connection that breaks while others are missing is made again") {
+    j.welcome(1, j.ready(1, 0));
+    j.joining.broken(1, "reset", j.now);
+    CHECK(j.kinds() == Kinds{Kind::greet});
+    CHECK(j.last.back().shard == 1);
+    j.welcome(0, j.ready(0, 0));
+    CHECK(j.kinds().empty());  // the other one is missing again
+  }
+  SECTION("a connection that breaks later begins everything anew, ever more slowly") {
+    for (int i = 0; i < 5; ++i) {
+      j.welcome(0, j.ready(0, 0));
+      j.welcome(1, j.ready(1, 0));
+      j.kinds();
+      j.joining.broken(0, "reset", j.now);
+      CHECK(j.kinds() == Kinds{Kind::greet, Kind::greet});
+    }
+    j.welcome(0, j.ready(0, 0));
+    j.welcome(1, j.ready(1, 0));
+    j.kinds();
+    j.joining.broken(0, "reset", j.now);
+    CHECK(j.kinds().empty());
+    j.pass(0.05);
+    CHECK(j.kinds() == Kinds{Kind::greet, Kind::greet});
+  }
+  SECTION("an incarnation that has expired is replaced, and the heartbeat with it") {
+    j.welcome(0, j.ready(0, 0));
+    j.welcome(1, j.ready(1, 0));
+    j.kinds();
+    j.joining.failed(1, {wire::FailureCode::expired, "lease"}, j.now);
+    CHECK(j.joining.hello().incarnation != 77);
+    j.kinds();
+    j.welcome(0, j.ready(0, 0));
+    j.welcome(1, j.ready(1, 0));
+    CHECK(j.kinds() == Kinds{Kind::beat, Kind::join, Kind::join});
+  }
+  SECTION("a trainer that was dropped aims further ahead each time it is too late") {
+    std::vector<uint64_t> steps;
+    for (int i = 0; i < 3; ++i) {
+      wire::Welcome lost = j.ready(0, 10);
+      lost.lost = true;
+      j.welcome(0, lost);
+      j.welcome(1, j.ready(1, 10));
+      steps.push_back(j.joining.decision().step);
+      j.joining.failed(1, {wire::FailureCode::unknown_version, "too late"}, j.now);
+      j.kinds();
+    }
+    CHECK(steps == std::vector<uint64_t>{10, 11, 13});
+  }
+  SECTION("the end of the job ends it") {
+    CHECK_THROWS_WITH(j.joining.failed(0, {wire::FailureCode::job_failed, "trainer 2 died"}, j.now),
+                      Contains("the job ended: trainer 2 died"));
+  }
+  SECTION("a shard that does not let it join is named") {
+    j.welcome(0, j.ready(0, 0));
+    j.welcome(1, j.ready(1, 0));
+    j.joining.acked(0, j.now);
+    CHECK_THROWS_WITH(j.pass(61), Contains("pserver b:2 to let this trainer join"));
+  }
+}
+
+TEST_CASE("joining: the job goes back", "[trainer]") {
+  Joiner j;
+  j.kinds();
+  const auto join = [&] {
+    j.welcome(0, j.ready(0, 0));
+    j.welcome(1, j.ready(1, 0));
+    for (const size_t i : {0u, 1u}) j.joining.acked(i, j.now);
+    j.joining.values_arrived(j.now);
+    j.kinds();
+    j.joining.start("values", 0, j.now);
+    j.kinds();
+  };
+  join();
+  SECTION("to its beginning: with the values that it began with") {
+    j.welcome(0, j.ready(0, 9));
+    j.welcome(1, {});
+    CHECK(j.kinds() == Kinds{Kind::first_values, Kind::configure});
+    CHECK(j.joining.decision().reset);
+  }
+  SECTION("to a snapshot: all shards at once") {
+    for (const uint32_t i : {0u, 1u}) {
+      wire::Welcome w = j.ready(i, i == 0 ? 9 : 4);
+      w.snapshots = {4};
+      j.welcome(i, w);
+    }
+    CHECK(j.kinds() == Kinds{Kind::rollback, Kind::rollback});
+    for (const size_t i : {0u, 1u}) j.joining.acked(i, j.now);
+    CHECK(j.kinds() == Kinds{Kind::greet, Kind::greet});
+  }
+}
+
+}  // namespace joining_test
