@@ -127,6 +127,16 @@ struct Saved {
   }
 };
 
+struct Waiting {
+  static constexpr const char* kind = "waiting";
+  static constexpr const char* when = "a process has waited for a peer for some seconds";
+  std::string reason;
+  template <class Self, class Visit>
+  static void each(Self& e, Visit&& visit) {
+    visit("reason", e.reason, "for whom and since when, as the log says it");
+  }
+};
+
 struct RolledBack {
   static constexpr const char* kind = "rolled_back";
   static constexpr const char* when =
@@ -197,7 +207,7 @@ struct Dropped {
 };
 
 using Any = std::variant<Started, Listening, Joined, Training, Progress, PassEnded, TestResult,
-                         Saved, RolledBack, Warning, Failed, Finished, Exit, Dropped>;
+                         Saved, Waiting, RolledBack, Warning, Failed, Finished, Exit, Dropped>;
 
 // Who reports it, and when: the first fields of every line.
 struct Source {

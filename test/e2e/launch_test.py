@@ -298,6 +298,27 @@ class Status(Cluster):
         self.ends(process, 143)
         self.refused(self.paddle("status", pservers, check=None), 7, "no shard answers")
 
+    def test_traffic_of_a_step_is_what_the_cut_predicts(self):
+        process = self.start("launch", f"--config={JOB}", "--num_passes=1000000")
+        pservers = self.until(process, r"(--pservers=\S+)")[1]
+        said = self.paddle("dump_config", JOB, "--role=trainer", pservers, "--trainers=2").stderr
+        predicted = [int(n) for n in re.search(r"per step and trainer: (\d+) messages each way, (\d+) bytes pushed, (\d+) bytes pulled", said).groups()]
+        self.until(process, r"trainer\.0 \| .* Pass=1 ")
+        looks = [json.loads(self.paddle("status", pservers, "--json").stdout)]
+        while len(looks) < 2 or looks[-1]["shards"][0]["step"] < looks[0]["shards"][0]["step"] + 20:
+            looks = looks[:1] + [json.loads(self.paddle("status", pservers, "--json").stdout)]
+        # A shard has handled whole pushes only, so what came in is exact; of what went out one answer may be open.
+        for trainer in (0, 1):
+            per_step = [0, 0, 0]
+            for before, after in zip(*(look["shards"] for look in looks)):
+                b, a = (s["trainers"][trainer] for s in (before, after))
+                steps = a["step"] - b["step"]
+                per_step = [sum(x) for x in zip(per_step, ((a[k] - b[k]) / steps for k in ("messages_in", "bytes_in", "bytes_out")))]
+            self.assertEqual(per_step[:2], predicted[:2])
+            self.assertAlmostEqual(per_step[2], predicted[2], delta=predicted[2] / 10)
+        process.send_signal(signal.SIGTERM)
+        self.ends(process, 143)
+
     def test_of_an_idle_pserver(self):
         port = self.free_ports(2)
         server = self.start("pserver", "--host=127.0.0.1", f"--port={port}")
