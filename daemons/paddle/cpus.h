@@ -11,11 +11,11 @@
 
 namespace paddle {
 
-// Numbers of the processors that this process may use; empty where the system does not tell.
+// Numbers of the processors that this process may use; empty where the system does not say.
 std::vector<int> own_cpus();
 
 // The part of them for process `index` of `count`, each with `threads` that compute: neighbours,
-// and nobody else's. Empty, which means all, where there are too few.
+// and shared with no other. Empty, which means all, where there are too few.
 std::vector<int> cpu_share(std::span<const int> cpus, size_t index, size_t count, size_t threads);
 
 cpu_set_t cpu_mask(std::span<const int> cpus);

@@ -1,13 +1,12 @@
-// How far a job is, read from what its trainers log and from what they tell the pservers.
+// How far a job is, from the events of its trainers.
 #pragma once
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "obs/event.h"
 #include "obs/progress.h"
-#include "paddle/shard_status.h"
 
 namespace paddle {
 
@@ -15,41 +14,33 @@ class JobView {
  public:
   JobView(size_t trainers, int64_t passes) : passes_(passes), trainers_(trainers) {}
 
-  // One line of a trainer's output, at this time in seconds.
-  void take(size_t trainer, std::string_view line, double time);
-  // What a trainer told its pservers: fresher than its log, which speaks every log_period batches.
-  void take(const TrainerStatus& status, double time);
+  // An event of trainer `index`.
+  void take(size_t index, const event::Any& event);
 
-  // "pass 3/100  batch 120  cost 0.1234  12.3k samples/s  1:02 left": the pass that all trainers
-  // are in, their mean cost, samples of all of them. "" while no trainer has told anything.
-  std::string progress(int columns) const;
+  // "pass 3/100  batch 120/938  cost 0.1234  error=0.02  12.3k samples/s  1:02 left": the pass and
+  // batch that all trainers have reached, the mean of their costs, the samples of all of them. ""
+  // while no trainer has begun. `time` in seconds, rising.
+  std::string progress(double time, int columns);
 
   const std::vector<double>& costs() const { return costs_; }    // trainer 0's, pass by pass
   int64_t first_pass() const { return first_pass_; }             // of costs()
-  const std::string& model() const { return model_; }            // "" where none was saved
-  const std::string& last_saved() const { return last_saved_; }  // also where the job did not end
+  const std::string& model() const { return model_; }            // of a job that finished; "": none
+  const std::string& last_saved() const { return last_saved_; }  // "": none
 
  private:
   struct Trainer {
-    bool told = false;
-    int64_t pass = 0, batch = 0;
-    int64_t whole = 0, samples = 0;  // of passes that are over, and all
-    int64_t first_samples = 0;       // when it told for the first time
-    double cost = 0;
+    bool begun = false;
+    int64_t first_samples = 0;  // a resumed job has some from the beginning
+    event::Progress last;
   };
 
-  void told(Trainer& trainer, double time);
+  void take_pass(const event::PassEnded& e);
 
   int64_t passes_, first_pass_ = 0;
   std::vector<Trainer> trainers_;
   std::vector<double> costs_;
   std::string model_, last_saved_;
-  double start_ = -1, last_ = -1;  // when a trainer told something, first and last
-  int64_t start_pass_ = 0;
+  Estimate estimate_;
 };
-
-// The number after ` name=`, e.g. AvgCost, in a line of the trainer's log; `otherwise` where there
-// is none.
-double number_in(std::string_view line, std::string_view name, double otherwise);
 
 }  // namespace paddle

@@ -1,6 +1,5 @@
-// paddle launch: pservers, then trainers, their output on one screen, and one end for all of them.
-#include <unistd.h>
-
+// paddle launch: pservers, then trainers; shows their output together, and ends when all have
+// ended.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -11,21 +10,23 @@
 #include "base/error.h"
 #include "base/run_main.h"
 #include "base/suggest.h"
+#include "obs/events.h"
 #include "obs/plot.h"
 #include "options/environment.h"
 #include "options/program.h"
 #include "paddle/commands.h"
 #include "paddle/job_view.h"
 #include "paddle/launch_plan.h"
+#include "paddle/lines.h"
 #include "paddle/output.h"
 #include "paddle/process.h"
-#include "paddle/status_watch.h"
 
 namespace paddle {
 namespace {
 
 using Seconds = std::chrono::duration<double>;
 constexpr std::chrono::milliseconds tick{100};
+constexpr double draw_seconds = 0.2;   // from one progress line to the next
 constexpr double ready_seconds = 60;   // until a pserver listens
 constexpr double ending_seconds = 30;  // until a pserver whose job is done ends by itself
 constexpr double stop_seconds = 10;    // from SIGTERM to SIGKILL
@@ -34,9 +35,13 @@ constexpr int server_colours[] = {35, 34, 95, 94}, worker_colours[] = {36, 32, 3
 struct Child {
   const PlannedProcess* plan = nullptr;
   std::unique_ptr<Output> output;
+  Lines events;
   Process* process = nullptr;
   bool ended = false;
+  std::vector<std::string> shards;  // dense ones that listen
+  std::string exit_reason;          // as its last event says
 };
+using Children = std::vector<std::unique_ptr<Child>>;  // pointers: pipes write into them
 
 double now() { return Seconds(ProcessGroup::Clock::now().time_since_epoch()).count(); }
 
@@ -45,9 +50,9 @@ class Launch {
   Launch(LaunchPlan plan, const Options& options, const Environment& environment)
       : plan_(std::move(plan)),
         executable_(own_executable()),
-        quiet_(!options.flag("logtostderr")),
-        colour_(terminal_.present() && wants_colour(environment)),
-        utf8_(speaks_utf8(environment)),
+        look_{.quiet = !options.flag("logtostderr"),
+              .colour = terminal_.present() && wants_colour(environment),
+              .utf8 = speaks_utf8(environment)},
         view_(plan_.workers.size(), plan_.passes),
         start_(now()) {}
 
@@ -55,13 +60,12 @@ class Launch {
     prepare_directories(plan_);
     const int code = run_job();
     terminal_.set_status("");
-    for (const PlannedProcess& server : plan_.servers) ::unlink(server.ready_file.c_str());
     if (const Child* failed = cause()) return report(*failed);
     if (stop_signal() != 0)
       say(text("stopped by ", stop_signal() == SIGINT ? "Ctrl-C" : "a signal", " after ",
                duration_text(now() - start_), "; no process is left; ", what_is_there()));
     else if (code == 0)
-      congratulate();
+      report_success();
     return code;
   }
 
@@ -69,110 +73,119 @@ class Launch {
   // Everything up to the end of the last process. Not 0 where launch itself gave up.
   int run_job() {
     for (const PlannedProcess& server : plan_.servers) start(server, servers_, server_colours, {});
-    std::vector<std::string> shards;
     const double deadline = now() + ready_seconds;
-    for (const Child& server : servers_) {
-      std::vector<std::string> own;
-      while ((own = ready_shards(server.plan->ready_file)).empty()) {
+    std::string list;
+    for (const auto& server : servers_) {
+      while (server->shards.size() < plan_.shards) {
         if (!step()) return stop_all();
         if (now() > deadline) {
           stop_all();
-          throw Error(Error::Kind::peer, server.plan->name, " does not listen after ",
-                      ready_seconds, " s; ", server.output->path(), " tells what it does");
+          throw Error(Error::Kind::peer, server->plan->name, " does not listen after ",
+                      ready_seconds, " s; see ", server->output->path());
         }
       }
-      shards.insert(shards.end(), own.begin(), own.end());
+      for (const std::string& shard : server->shards) list += (list.empty() ? "" : ",") + shard;
     }
-    std::string list;
-    for (const std::string& shard : shards) list += (list.empty() ? "" : ",") + shard;
     say("look at the job with: " + program() + " status --pservers=" + list);
 
     for (const PlannedProcess& worker : plan_.workers)
       start(worker, workers_, worker_colours, {"--pservers=" + list});
-    if (terminal_.present()) watch_ = std::make_unique<StatusWatch>(shards[0]);
     while (any_running(workers_))
       if (!step()) return stop_all();
-    watch_.reset();
     terminal_.set_status("");
     const double end = now() + ending_seconds;
     while (any_running(servers_)) {
       if (!step()) return stop_all();
       if (now() < end) continue;
-      say("the pservers do not end by themselves and are stopped");
+      say(text("the pservers have not ended within ", ending_seconds, " s and are stopped"));
       return stop_all();
     }
     return 0;
   }
 
   template <size_t N>
-  void start(const PlannedProcess& plan, std::vector<Child>& kind, const int (&colours)[N],
+  void start(const PlannedProcess& plan, Children& kind, const int (&colours)[N],
              const std::vector<std::string>& more) {
     const size_t index = kind.size();
-    Child child;
+    Child& child = *kind.emplace_back(std::make_unique<Child>());
     child.plan = &plan;
-    const Output::Look look{name_width(), colour_ ? colours[index % N] : 0, quiet_};
-    const bool worker = &kind == &workers_;
-    child.output = std::make_unique<Output>(terminal_, plan.name, plan.output, look,
-                                            [this, worker, index](const std::string& line) {
-                                              if (worker) view_.take(index, line, now());
-                                            });
+    child.output = std::make_unique<Output>(
+        terminal_, plan.name, plan.output,
+        Output::Look{name_width(), look_.colour ? colours[index % N] : 0, look_.quiet});
     std::vector<std::string> words{executable_};
     words.insert(words.end(), plan.arguments.begin(), plan.arguments.end());
     words.insert(words.end(), more.begin(), more.end());
-    child.process = &group_.start(
-        plan.name, words, [out = child.output.get()](std::string_view b) { out->take(b); },
-        plan.cpus);
-    kind.push_back(std::move(child));
+    const bool worker = &kind == &workers_;
+    child.process =
+        &group_.start({.name = plan.name,
+                       .arguments = std::move(words),
+                       .output = [&child](std::string_view bytes) { child.output->take(bytes); },
+                       .events =
+                           [this, &child, index, worker](std::string_view bytes) {
+                             child.events.take(bytes, [&](const std::string& line) {
+                               take_event(child, line, index, worker);
+                             });
+                           },
+                       .cpus = plan.cpus});
+  }
+
+  void take_event(Child& child, const std::string& line, size_t index, bool worker) {
+    emit_line(line + "\n");
+    const std::optional<event::Any> event = read_event(line);
+    if (!event) return;
+    if (worker) view_.take(index, *event);
+    if (const auto* shard = std::get_if<event::Listening>(&*event); shard && !shard->sparse)
+      child.shards.push_back(shard->endpoint);
+    if (const auto* end = std::get_if<event::Exit>(&*event)) child.exit_reason = end->reason;
   }
 
   size_t name_width() const {
     return std::max(plan_.servers.back().name.size(), plan_.workers.back().name.size());
   }
 
-  // Lets time pass. False once the job has to end: a process failed, or somebody asks to stop.
+  // Waits a moment. False once the job has to end: a process failed, or a signal asks to stop.
   bool step() {
     group_.wait(tick);
     for (auto* kind : {&servers_, &workers_})
-      for (Child& child : *kind)
-        if (!child.ended && !child.process->running()) {
-          child.ended = true;
-          child.output->finish();
+      for (const auto& child : *kind)
+        if (!child->ended && !child->process->running()) {
+          child->ended = true;
+          child->output->finish();
           // While others are stopped one may still end for a reason of its own.
-          if (child.process->code() != 0 && !(stopping_ && was_told_to(child)))
-            failures_.push_back(&child);
+          if (child->process->code() != 0 && !(stopping_ && was_stopped(*child)))
+            failures_.push_back(child.get());
         }
-    if (watch_)
-      for (const TrainerStatus& status : watch_->take()) view_.take(status, now());
-    if (terminal_.present() && any_running(workers_))
-      terminal_.set_status(view_.progress(terminal_.columns()));
+    if (terminal_.present() && now() >= next_draw_ && any_running(workers_)) {
+      next_draw_ = now() + draw_seconds;
+      terminal_.set_status(view_.progress(now(), terminal_.columns()));
+    }
     return failures_.empty() && stop_signal() == 0;
   }
 
-  static bool was_told_to(const Child& child) {
+  static bool was_stopped(const Child& child) {
     return child.process->code() == 128 + SIGTERM || child.process->code() == 128 + SIGKILL;
   }
 
-  static bool any_running(const std::vector<Child>& kind) {
-    for (const Child& child : kind)
-      if (!child.ended) return true;
-    return false;
+  static bool any_running(const Children& kind) {
+    return std::any_of(kind.begin(), kind.end(), [](const auto& child) { return !child->ended; });
   }
 
-  // Trainers first, so that they do not complain about pservers that leave. Always 1: the caller
-  // gives up.
+  // Trainers first, so that they do not report pservers that have ended. Always 1: the caller gives
+  // up.
   int stop_all() {
     stopping_ = true;
     for (auto* kind : {&workers_, &servers_}) {
-      for (const Child& child : *kind) child.process->send(SIGTERM);
+      for (const auto& child : *kind) child->process->send(SIGTERM);
       const double deadline = now() + stop_seconds;
       while (any_running(*kind) && now() < deadline) step();
-      for (const Child& child : *kind) child.process->send(SIGKILL);
+      for (const auto& child : *kind) child->process->send(SIGKILL);
       while (any_running(*kind)) step();
     }
     return 1;
   }
 
-  // The process whose failure ended the job: the first, but one that only missed a peer gives way.
+  // The process whose failure ended the job: the first that failed for another reason than a
+  // missing peer, else the first.
   const Child* cause() const {
     for (const Child* child : failures_)
       if (child->process->code() != exit_code(Error::Kind::peer)) return child;
@@ -181,27 +194,30 @@ class Launch {
 
   int report(const Child& failed) {
     const Process& p = *failed.process;
-    std::string words = failed.output->last_words();
+    std::string reason = failed.exit_reason;
     if (p.killed_by() == SIGKILL)
-      words = "killed; the kernel does that when memory runs out: dmesg tells";
+      reason = "killed (SIGKILL): the kernel does that when memory runs out; see dmesg";
     else if (p.killed_by() != 0)
-      words = text(::strsignal(p.killed_by()), "; the end of its log tells more");
-    if (words.empty()) words = "(it said nothing)";
+      reason = text(::strsignal(p.killed_by()), "; the end of its log says more");
+    // Long reasons are cut in events, but not on stderr.
+    else if (reason.empty() || reason.ends_with("…"))
+      reason = failed.output->last_lines();
+    if (reason.empty()) reason = "(it printed nothing)";
     terminal_.put_line(text("\npaddle launch: ", p.name(), " ended with exit code ", p.code(),
-                            ", and the other processes were stopped. All that it said is in ",
-                            failed.output->path(), "; ", what_is_there(), "; its last words:\n",
-                            words, "\n"));
+                            ", and the other processes were stopped. Its output is in ",
+                            failed.output->path(), "; ", what_is_there(), "; it ended because:\n",
+                            reason, "\n"));
     return p.code();
   }
 
-  // After a job that did not come to its end.
+  // After a job that did not finish.
   std::string what_is_there() const {
     if (view_.last_saved().empty()) return "no model was saved";
     return text("the last model is ", view_.last_saved(), ": go on with --init_model_path=",
                 std::filesystem::absolute(view_.last_saved()).string());
   }
 
-  void congratulate() {
+  void report_success() {
     if (view_.costs().size() > 1)
       std::cerr << "\n"
                 << plot(view_.costs(), {.title = "cost of the passes (trainer.0)",
@@ -209,7 +225,7 @@ class Launch {
                                         .x_first = static_cast<double>(view_.first_pass()),
                                         .x_last = static_cast<double>(view_.first_pass()) +
                                                   static_cast<double>(view_.costs().size()) - 1,
-                                        .unicode = utf8_});
+                                        .unicode = look_.utf8});
     std::cerr << "done in " << duration_text(now() - start_) << "; logs are in " << plan_.log_dir
               << std::endl;
     if (view_.model().empty()) {
@@ -231,17 +247,21 @@ class Launch {
 
   void say(const std::string& line) { terminal_.put_line("launch: " + line + "\n"); }
 
+  struct Look {
+    bool quiet, colour, utf8;
+  };
+
   Terminal terminal_{2};
   const LaunchPlan plan_;
   const std::string executable_;
-  const bool quiet_, colour_, utf8_;
+  const Look look_;
   JobView view_;
   const double start_;
-  std::vector<Child> servers_, workers_;
+  double next_draw_ = 0;
+  Children servers_, workers_;
   std::vector<const Child*> failures_;  // in the order in which they ended
   bool stopping_ = false;
-  std::unique_ptr<StatusWatch> watch_;  // where there is somebody to show progress to
-  ProcessGroup group_;                  // last: ends first
+  ProcessGroup group_;  // last: ends first
 };
 
 }  // namespace
@@ -255,7 +275,9 @@ int launch_main(std::span<const std::string> arguments) {
                   std::cout) ||
       answer_print_config(options, std::cout))
     return 0;
-  return Launch(plan_launch(options, arguments, environment), options, environment).run();
+  LaunchPlan plan = plan_launch(options, arguments, environment);
+  start_events(options.text("event_file"), "launch");
+  return Launch(std::move(plan), options, environment).run();
 }
 
 }  // namespace paddle

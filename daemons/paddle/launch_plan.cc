@@ -1,17 +1,12 @@
 #include "paddle/launch_plan.h"
 
-#include <unistd.h>
-
-#include <cerrno>
-#include <sstream>
-
-#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "options/cluster.h"
 #include "options/tables.h"
 #include "paddle/cpus.h"
 #include "paddle/flags.h"
+#include "paddle/process.h"
 #include "trainer/job_file.h"
 
 namespace paddle {
@@ -39,8 +34,12 @@ std::string log_dir_of(const LaunchPlan& plan, const std::string& name, size_t c
   return count == 1 ? plan.log_dir : plan.log_dir + "/" + name;
 }
 
+std::string event_flag() { return text("--event_file=/dev/fd/", event_descriptor); }
+
 std::vector<std::string> server_flags(std::span<const GivenFlag> given) {
   std::vector<std::string> flags = flags_for(pserver_options(), given);
+  drop_flag(flags, "event_file");
+  flags.push_back(event_flag());
   for (const char* more : {"--logtostderr=true", "--host=127.0.0.1", "--port=0",
                            "--ports_num_for_sparse=0", "--exit_when_done=true"})
     flags.push_back(more);
@@ -52,6 +51,8 @@ std::vector<std::string> worker_flags(std::span<const GivenFlag> given) {
   std::vector<std::string> flags = flags_for(trainer_options(), given);
   drop_flag(flags, "ports_num");
   drop_flag(flags, "show_curve");  // launch draws it
+  drop_flag(flags, "event_file");
+  flags.push_back(event_flag());
   for (const char* more : {"--logtostderr=true", "--local=false", "--ports_num=1"})
     flags.push_back(more);
   return flags;
@@ -83,17 +84,16 @@ LaunchPlan plan_launch(const Options& options, std::span<const std::string> argu
   job.replace("trainer_id", "0", "launch");
   cluster_of(job);
   plan.passes = job.integer("num_passes");
+  plan.shards = static_cast<size_t>(options.integer("ports_num"));
   if (!job.given("dot_period")) trainer.push_back("--dot_period=0");
 
   const std::string& snapshots = options.text("snapshot_dir");
   for (size_t i = 0; i < servers; ++i) {
     const std::string name = text("pserver.", i), dir = log_dir_of(plan, name, servers);
     PlannedProcess p{name, server_flags(given),
-                     plan.log_dir + "/" + numbered("server", i, servers, ".log"),
-                     plan.log_dir + "/" + name + ".ready"};
+                     plan.log_dir + "/" + numbered("server", i, servers, ".log")};
     p.arguments.insert(p.arguments.begin(), "pserver");
-    for (const std::string& more : {trainers, "--log_dir=" + dir, "--ready_file=" + p.ready_file})
-      p.arguments.push_back(more);
+    for (const std::string& more : {trainers, "--log_dir=" + dir}) p.arguments.push_back(more);
     // A directory of snapshots has one owner.
     if (!snapshots.empty()) p.arguments.push_back("--snapshot_dir=" + snapshots + "/" + name);
     plan.servers.push_back(std::move(p));
@@ -102,7 +102,7 @@ LaunchPlan plan_launch(const Options& options, std::span<const std::string> argu
   const auto threads = static_cast<size_t>(job.integer("trainer_count"));
   for (size_t i = 0; i < workers; ++i) {
     const std::string name = text("trainer.", i), dir = log_dir_of(plan, name, workers);
-    PlannedProcess p{name, trainer, plan.log_dir + "/" + numbered("train", i, workers, ".log"), ""};
+    PlannedProcess p{name, trainer, plan.log_dir + "/" + numbered("train", i, workers, ".log")};
     if (options.flag("pin_cpus")) p.cpus = cpu_share(cpus, i, workers, threads);
     p.arguments.insert(p.arguments.begin(), "trainer");
     for (const std::string& more : {"--log_dir=" + dir, text("--trainer_id=", i)})
@@ -115,25 +115,14 @@ LaunchPlan plan_launch(const Options& options, std::span<const std::string> argu
 void prepare_directories(const LaunchPlan& plan) {
   make_directories(plan.log_dir);
   for (const auto* kind : {&plan.servers, &plan.workers})
-    for (const PlannedProcess& p : *kind) {
+    for (const PlannedProcess& p : *kind)
       if (kind->size() > 1) make_directories(plan.log_dir + "/" + p.name);
-      if (!p.ready_file.empty()) ::unlink(p.ready_file.c_str());
-    }
   const auto point = [&](const std::vector<PlannedProcess>& kind, const std::string& log) {
     if (kind.size() > 1) point_link(kind[0].name + "/" + log, plan.log_dir + "/" + log);
   };
   point(plan.servers, "paddle_pserver2.INFO");
   point(plan.servers, "paddle_pserver_main.INFO");
   point(plan.workers, "paddle_trainer.INFO");
-}
-
-std::vector<std::string> ready_shards(const std::string& ready_file) {
-  if (!is_file(ready_file)) return {};
-  std::istringstream lines(read_file(ready_file, 1 << 16));
-  std::vector<std::string> dense;
-  for (std::string kind, endpoint; lines >> kind >> endpoint;)
-    if (kind == "dense") dense.push_back(endpoint);
-  return dense;
 }
 
 }  // namespace paddle

@@ -13,8 +13,7 @@ namespace paddle {
 struct PlannedProcess {
   std::string name;                    // "pserver.0"
   std::vector<std::string> arguments;  // without the program; trainers lack --pservers yet
-  std::string output;                  // file for all that it says: log/server.0.log
-  std::string ready_file;              // of a pserver
+  std::string output;                  // file for all that it prints: log/server.0.log
   std::vector<int> cpus;               // that it keeps to; empty: all
 };
 
@@ -23,20 +22,18 @@ struct LaunchPlan {
   std::string log_dir;  // of the job; processes that have siblings log in a directory below
   std::string config;
   int64_t passes = 0;
+  size_t shards = 1;  // dense ones of each pserver
 };
 
 OptionTable launch_options();
 
-// Reads the job file too, so that its mistakes are told before a process runs. Throws Error.
+// Reads the job file too, so that its mistakes are reported before a process runs. Throws Error.
 LaunchPlan plan_launch(const Options& options, std::span<const std::string> arguments,
                        const Environment& environment);
 
-// Makes the log directories, with the names that guides tell (paddle_pserver2.INFO,
-// paddle_pserver_main.INFO, paddle_trainer.INFO) pointing to the logs of the first process, and
-// removes ready files of earlier jobs. Throws Error(io).
+// Makes the log directories, with the names that guides use (paddle_pserver2.INFO,
+// paddle_pserver_main.INFO, paddle_trainer.INFO) pointing to the logs of the first process. Throws
+// Error(io).
 void prepare_directories(const LaunchPlan& plan);
-
-// The dense shards that a ready file names; empty while it is not there.
-std::vector<std::string> ready_shards(const std::string& ready_file);
 
 }  // namespace paddle

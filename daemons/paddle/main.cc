@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/suggest.h"
 #include "base/version.h"
+#include "obs/events.h"
 #include "options/commands.h"
 #include "paddle/commands.h"
 #include "paddle/run.h"
@@ -16,9 +17,19 @@
 namespace paddle {
 namespace {
 
-int print_version(std::span<const std::string> words) {
+void require_no_arguments(std::span<const std::string> words) {
   require(words.empty() || words[0] == "--help", Error::Kind::config,
           "it takes no arguments, but got ", listed(words));
+}
+
+int list_events(std::span<const std::string> words) {
+  require_no_arguments(words);
+  std::cout << event_tables() << std::flush;
+  return 0;
+}
+
+int print_version(std::span<const std::string> words) {
+  require_no_arguments(words);
   std::cout << version_block() << std::flush;
   return 0;
 }
@@ -36,6 +47,7 @@ std::vector<Command> commands() {
       {"make_diagram", "Write the network of a job file as a Graphviz file", make_diagram_main},
       {"list_layers", "Print the layers, optimizers, schedules and initializers of job files",
        list_layers_main},
+      {"list_events", "Print the events that --event_file gets, with their fields", list_events},
       {"help", "Print this text", nullptr},  // run_command() answers it
   };
 }

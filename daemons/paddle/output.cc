@@ -12,7 +12,6 @@
 namespace paddle {
 namespace {
 
-constexpr size_t longest_line = 1 << 16;  // what is longer is shown in parts
 constexpr size_t kept_lines = 40;
 
 // Where the message of a log line starts; 0 for any other line.
@@ -34,41 +33,33 @@ char log_letter(std::string_view line) { return message_at(line) > 0 ? line[0] :
 
 std::string_view log_message(std::string_view line) { return line.substr(message_at(line)); }
 
-Output::Output(Terminal& terminal, const std::string& name, const std::string& path, Look look,
-               OnLine on_line)
+Output::Output(Terminal& terminal, const std::string& name, const std::string& path, Look look)
     : terminal_(terminal),
       name_(name),
       path_(path),
       prefix_(name + std::string(std::max(look.name_width, name.size()) - name.size(), ' ') + " |"),
       file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)),
-      look_(look),
-      on_line_(std::move(on_line)) {
+      look_(look) {
   if (!file_) throw io_error("write", path, errno);
   if (look.colour > 0) prefix_ = text("\x1b[", look.colour, "m", prefix_, "\x1b[0m");
 }
 
 void Output::take(std::string_view bytes) {
   keep(bytes);
-  for (const char c : bytes) {
-    if (c != '\n') line_ += c;
-    if (c == '\n' || line_.size() >= longest_line) line_done();
-  }
+  lines_.take(bytes, [this](std::string line) { show(std::move(line)); });
 }
 
 void Output::finish() {
-  if (!line_.empty()) line_done();
+  if (std::string line = lines_.rest(); !line.empty()) show(std::move(line));
 }
 
-void Output::line_done() {
-  const std::string line = std::move(line_);
-  line_.clear();
+void Output::show(std::string line) {
   if (!look_.quiet || log_letter(line) != 'I') terminal_.put_line(prefix_ + " " + line + "\n");
-  latest_.push_back(line);
+  latest_.push_back(std::move(line));
   if (latest_.size() > kept_lines) latest_.pop_front();
-  on_line_(line);
 }
 
-// A full disk must not end the job: it is said once.
+// A full disk must not end the job: it is reported once.
 void Output::keep(std::string_view bytes) {
   if (file_failed_) return;
   try {
@@ -80,14 +71,14 @@ void Output::keep(std::string_view bytes) {
   }
 }
 
-std::string Output::last_words() const {
+std::string Output::last_lines() const {
   size_t first = latest_.size();
   while (first > 0 && log_letter(latest_[first - 1]) == '\0') --first;
   while (first < latest_.size() && latest_[first].empty()) ++first;
-  std::string words;
-  for (size_t i = first; i < latest_.size(); ++i) words += (words.empty() ? "" : "\n") + latest_[i];
-  if (words.empty() && first > 0) words = log_message(latest_[first - 1]);
-  return words;
+  std::string out;
+  for (size_t i = first; i < latest_.size(); ++i) out += (out.empty() ? "" : "\n") + latest_[i];
+  if (out.empty() && first > 0) out = log_message(latest_[first - 1]);
+  return out;
 }
 
 }  // namespace paddle

@@ -1,19 +1,19 @@
-// What the processes of a job say: each line with the name of its process, in a colour of its own,
-// above one status line for all; and the whole of it in files.
+// What the processes of a job write to stdout and stderr: each line with the name of its process,
+// in a colour of its own, above one status line for all; and the whole of it in files.
 #pragma once
 
 #include <deque>
-#include <functional>
 #include <string>
 #include <string_view>
 
 #include "base/descriptor.h"
 #include "base/terminal.h"
 #include "options/environment.h"
+#include "paddle/lines.h"
 
 namespace paddle {
 
-// Whether colours are welcome on a terminal: NO_COLOR is not set, and TERM is not dumb.
+// Whether to use colours on a terminal: NO_COLOR is not set, and TERM is not dumb.
 bool wants_colour(const Environment& environment);
 
 // A line that the log wrote: `I1116 09:10:17.123121    50 file.cc:155] message`. Its letter, or 0
@@ -28,23 +28,19 @@ class Output {
     int colour = 0;         // of the name: an SGR number, 0 for none
     bool quiet = false;     // show only warnings, errors and lines that are not of the log
   };
-  using OnLine = std::function<void(const std::string& line)>;
 
-  // `path` gets all bytes as they come; throws Error(io) where it cannot be made. `on_line` sees
-  // every line, without its newline.
-  Output(Terminal& terminal, const std::string& name, const std::string& path, Look look,
-         OnLine on_line);
+  // `path` gets all bytes as they come; throws Error(io) where it cannot be made.
+  Output(Terminal& terminal, const std::string& name, const std::string& path, Look look);
 
   void take(std::string_view bytes);
   void finish();  // shows the last line, where no newline came
 
   const std::string& path() const { return path_; }
-  // Why the process ended, as it told: the lines after the last one of its log, or that line's
-  // message; "" where it said nothing.
-  std::string last_words() const;
+  // The lines after the last one of its log, or that line's message; "" where it wrote nothing.
+  std::string last_lines() const;
 
  private:
-  void line_done();
+  void show(std::string line);
   void keep(std::string_view bytes);
 
   Terminal& terminal_;
@@ -52,9 +48,8 @@ class Output {
   Descriptor file_;
   bool file_failed_ = false;
   Look look_;
-  OnLine on_line_;
-  std::string line_;                // the one that is coming in
-  std::deque<std::string> latest_;  // the last lines that are whole
+  Lines lines_;
+  std::deque<std::string> latest_;  // the last lines that are complete
 };
 
 }  // namespace paddle

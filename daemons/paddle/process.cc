@@ -21,8 +21,18 @@ Error cannot_start(const std::string& name, int code) {
                "; end other processes of this user or raise the limits that ulimit -a shows");
 }
 
+struct Ends {
+  Descriptor read, write;
+};
+Ends make_pipe(const std::string& name) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw cannot_start(name, errno);
+  ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  return {Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
 // Between fork and exec: only what a signal handler may do. Returns only where exec failed.
-void become(pid_t parent, int output, char* const* arguments, const sigset_t& signals,
+void become(pid_t parent, int output, int events, char* const* arguments, const sigset_t& signals,
             const cpu_set_t* cpus) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(1);  // it died before the line above
@@ -32,10 +42,27 @@ void become(pid_t parent, int output, char* const* arguments, const sigset_t& si
   ::dup2(output, 1);
   ::dup2(output, 2);
   if (nothing > 2) ::close(nothing);
+  if (events == event_descriptor) ::fcntl(events, F_SETFD, 0);  // dup2() would leave it as it is
+  if (events >= 0 && events != event_descriptor) ::dup2(events, event_descriptor);
   for (const int signal : {SIGINT, SIGTERM, SIGPIPE, SIGXFSZ, SIGCHLD}) ::signal(signal, SIG_DFL);
   ::sigprocmask(SIG_SETMASK, &signals, nullptr);
   if (cpus) ::sched_setaffinity(0, sizeof *cpus, cpus);  // where it may not, it runs anywhere
   ::execv(arguments[0], arguments);
+}
+
+// All that is there; closes the descriptor at its end.
+void read_all(Descriptor& from, const ProcessPlan::Sink& sink) {
+  std::array<char, 1 << 16> buffer;
+  while (from) {
+    const ssize_t n = ::read(from.get(), buffer.data(), buffer.size());
+    if (n > 0) {
+      sink(std::string_view(buffer.data(), static_cast<size_t>(n)));
+    } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+      from = Descriptor();
+    } else if (errno == EAGAIN) {
+      return;
+    }
+  }
 }
 
 extern "C" void notice_child(int) {}  // only to interrupt ppoll()
@@ -50,23 +77,23 @@ std::string own_executable() {
   return path.data();
 }
 
-Process::Process(std::string name, const std::vector<std::string>& arguments,
-                 const sigset_t& signals, Sink output, std::span<const int> cpus)
-    : name_(std::move(name)), sink_(std::move(output)) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) throw cannot_start(name_, errno);
-  output_ = Descriptor(ends[0]);
-  const Descriptor write_end(ends[1]);
-  ::fcntl(output_.get(), F_SETFL, O_NONBLOCK);
+Process::Process(ProcessPlan plan, const sigset_t& signals) : plan_(std::move(plan)) {
+  Ends output = make_pipe(plan_.name), events;
+  if (plan_.events) events = make_pipe(plan_.name);
   std::vector<char*> words;
-  for (const std::string& word : arguments) words.push_back(const_cast<char*>(word.c_str()));
+  for (std::string& word : plan_.arguments) words.push_back(word.data());
   words.push_back(nullptr);
-  const cpu_set_t mask = cpu_mask(cpus);
+  const cpu_set_t mask = cpu_mask(plan_.cpus);
   const pid_t parent = ::getpid();
   pid_ = ::fork();
-  if (pid_ < 0) throw cannot_start(name_, errno);
-  if (pid_ > 0) return;
-  become(parent, write_end.get(), words.data(), signals, cpus.empty() ? nullptr : &mask);
+  if (pid_ < 0) throw cannot_start(plan_.name, errno);
+  if (pid_ > 0) {
+    output_ = std::move(output.read);
+    events_ = std::move(events.read);
+    return;
+  }
+  become(parent, output.write.get(), events.write.get(), words.data(), signals,
+         plan_.cpus.empty() ? nullptr : &mask);
   constexpr std::string_view sorry = "cannot execute the program of this command\n";
   if (::write(2, sorry.data(), sorry.size()) < 0) ::_exit(1);
   ::_exit(1);
@@ -82,18 +109,9 @@ void Process::send(int signal) const {
   if (running()) ::kill(pid_, signal);
 }
 
-void Process::read_output() {
-  std::array<char, 1 << 16> room;
-  while (output_) {
-    const ssize_t n = ::read(output_.get(), room.data(), room.size());
-    if (n > 0) {
-      sink_(std::string_view(room.data(), static_cast<size_t>(n)));
-    } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-      output_ = Descriptor();
-    } else if (errno == EAGAIN) {
-      return;
-    }
-  }
+void Process::read() {
+  read_all(output_, plan_.output);
+  read_all(events_, plan_.events);
 }
 
 void Process::reap() {
@@ -104,8 +122,9 @@ void Process::reap() {
     killed_by_ = WTERMSIG(status);
   else
     code_ = WEXITSTATUS(status);
-  read_output();
+  read();
   output_ = Descriptor();
+  events_ = Descriptor();
 }
 
 ProcessGroup::ProcessGroup() {
@@ -125,21 +144,20 @@ ProcessGroup::~ProcessGroup() {
   ::sigaction(SIGCHLD, &child_before_, nullptr);
 }
 
-Process& ProcessGroup::start(std::string name, const std::vector<std::string>& arguments,
-                             Process::Sink output, std::span<const int> cpus) {
-  processes_.push_back(
-      std::make_unique<Process>(std::move(name), arguments, before_, std::move(output), cpus));
+Process& ProcessGroup::start(ProcessPlan plan) {
+  processes_.push_back(std::make_unique<Process>(std::move(plan), before_));
   return *processes_.back();
 }
 
 void ProcessGroup::wait(std::chrono::milliseconds longest) {
-  std::vector<pollfd> outputs;
+  std::vector<pollfd> pipes;
   for (const auto& process : processes_)
-    outputs.push_back({process->output(), POLLIN, 0});  // -1 is passed over
+    for (const int pipe : {process->output(), process->events()})
+      pipes.push_back({pipe, POLLIN, 0});  // -1 is passed over
   const timespec time{longest.count() / 1000, longest.count() % 1000 * 1'000'000};
-  ::ppoll(outputs.data(), outputs.size(), &time, &before_);
+  ::ppoll(pipes.data(), pipes.size(), &time, &before_);
   for (const auto& process : processes_) {
-    process->read_output();
+    process->read();
     process->reap();
   }
 }

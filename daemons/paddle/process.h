@@ -19,22 +19,30 @@ namespace paddle {
 // The path of the running program.
 std::string own_executable();
 
+// Where a process finds the pipe for its events: --event_file=/dev/fd/3.
+inline constexpr int event_descriptor = 3;
+
+// What to start and where its bytes go.
+struct ProcessPlan {
+  using Sink = std::function<void(std::string_view bytes)>;
+  std::string name;
+  std::vector<std::string> arguments;  // the first is the path of the program
+  Sink output;                         // stdout and stderr
+  Sink events = nullptr;               // event_descriptor; null: the descriptor is closed
+  std::vector<int> cpus = {};          // that it keeps to; empty: all
+};
+
 class Process {
  public:
-  using Sink = std::function<void(std::string_view bytes)>;
-
-  // Starts arguments[0] (a path) with nothing to read and with stdout and stderr in one pipe, whose
-  // bytes go to `output`. The child is in a process group of its own, so that Ctrl-C reaches the
-  // parent alone; the kernel kills it when the parent dies, however that happens. `signals` is the
-  // mask it starts with; `cpus`, where there are any, the processors that it keeps to. Throws
-  // Error(io).
-  Process(std::string name, const std::vector<std::string>& arguments, const sigset_t& signals,
-          Sink output, std::span<const int> cpus = {});
+  // Starts the program with nothing to read. The child is in a process group of its own, so that
+  // Ctrl-C reaches the parent alone; the kernel kills it when the parent dies, however that
+  // happens. `signals` is the mask it starts with. Throws Error(io).
+  Process(ProcessPlan plan, const sigset_t& signals);
   ~Process();  // kills and reaps what still runs
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  const std::string& name() const { return name_; }
+  const std::string& name() const { return plan_.name; }
   bool running() const { return pid_ > 0; }
   void send(int signal) const;
 
@@ -42,14 +50,15 @@ class Process {
   int code() const { return killed_by_ != 0 ? 128 + killed_by_ : code_; }
   int killed_by() const { return killed_by_; }
 
-  int output() const { return output_.get(); }  // to poll; -1 at its end
-  void read_output();                           // what is there
-  void reap();                                  // notices the end, with all output before it
+  // To poll; -1 at their ends.
+  int output() const { return output_.get(); }
+  int events() const { return events_.get(); }
+  void read();  // what is there
+  void reap();  // notices the end, with everything that was written before it
 
  private:
-  std::string name_;
-  Sink sink_;
-  Descriptor output_;
+  ProcessPlan plan_;
+  Descriptor output_, events_;
   pid_t pid_ = -1;
   int code_ = 0, killed_by_ = 0;
 };
@@ -64,11 +73,10 @@ class ProcessGroup {
   ProcessGroup(const ProcessGroup&) = delete;
   ProcessGroup& operator=(const ProcessGroup&) = delete;
 
-  Process& start(std::string name, const std::vector<std::string>& arguments, Process::Sink output,
-                 std::span<const int> cpus = {});
+  Process& start(ProcessPlan plan);
 
-  // Waits until a process says something or ends, a signal arrives (stop_signal() tells) or the
-  // time is over, and takes what there is.
+  // Waits until a process writes something or ends, a signal arrives (see stop_signal()) or the
+  // time is over, and reads what there is.
   void wait(std::chrono::milliseconds longest);
 
  private:

@@ -19,7 +19,7 @@ namespace {
 bool is_trainer(const Options& options) {
   const std::string& role = options.text("role");
   require(!role.empty() || options.given("is_worker"), Error::Kind::config,
-          "it is not said what this process is: set PADDLE_TRAINING_ROLE to PSERVER or TRAINER, or "
+          "the role of this process is not set: set PADDLE_TRAINING_ROLE to PSERVER or TRAINER, or "
           "use paddle pserver or paddle trainer");
   return role.empty() ? options.flag("is_worker") : role == "TRAINER";
 }

@@ -29,7 +29,11 @@ TrainerStatus trainer_of(wire::MemberStatus& m) {
           .staleness_max = m.staleness_max,
           .dropped = m.dropped,
           .not_finite = m.not_finite,
-          .staleness_mean = m.staleness_mean};
+          .staleness_mean = m.staleness_mean,
+          .bytes_in = m.bytes_in,
+          .bytes_out = m.bytes_out,
+          .messages_in = m.messages_in,
+          .messages_out = m.messages_out};
 }
 
 constexpr const char* too_late = "no answer in time";
@@ -131,7 +135,7 @@ std::vector<ShardStatus> ask_shards(const Endpoints& endpoints, double seconds) 
       shards.back().sparse = list == &endpoints.sparse;
     }
   std::list<Question> questions;
-  asio::io_context io(1);  // ends before the questions that its coroutines speak of
+  asio::io_context io(1);  // ends before the questions, which its coroutines use
   uint32_t index = 0;
   for (ShardStatus& shard : shards) {
     const size_t count = shard.sparse ? endpoints.sparse.size() : endpoints.dense.size();

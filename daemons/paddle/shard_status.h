@@ -1,4 +1,4 @@
-// What a shard tells about itself, and how to ask it.
+// The state of a shard, and how to ask for it.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,11 @@ struct TrainerStatus {
   double seconds = 0;  // in that state
   uint64_t step = 0, pass = 0, passes = 0, batch = 0, batches = 0, samples = 0;
   double rate = 0, cost = 0;
-  std::string doing, error;  // by its own words
+  std::string doing, error;  // as it reported
   uint64_t staleness_max = 0, dropped = 0, not_finite = 0;
   double staleness_mean = 0;
+  // Of its data connections since it joined, whole frames; in: from the trainer to the shard.
+  uint64_t bytes_in = 0, bytes_out = 0, messages_in = 0, messages_out = 0;
 };
 
 using wire::SliceStatus;

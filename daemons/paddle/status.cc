@@ -18,6 +18,7 @@ namespace {
 
 constexpr double answer_seconds = 3;
 constexpr int watch_milliseconds = 1000;
+constexpr int rate_milliseconds = 250;  // between two looks, for rates
 using Clock = std::chrono::steady_clock;
 
 void print(const std::string& look, bool watch) {
@@ -46,6 +47,11 @@ int status_main(std::span<const std::string> arguments) {
   const bool watch = options.flag("watch"), json = options.flag("json");
   std::vector<ShardStatus> before;
   Clock::time_point last{};
+  if (!json) {
+    before = ask_shards(endpoints, answer_seconds);
+    last = Clock::now();
+    ::poll(nullptr, 0, rate_milliseconds);
+  }
   for (;;) {
     std::vector<ShardStatus> shards = ask_shards(endpoints, answer_seconds);
     const auto time = Clock::now();

@@ -20,8 +20,6 @@ std::string number(double v, const char* format = "%.4g") {
   return out;
 }
 
-std::string rate_text(double v) { return number(v, v < 100 ? "%.1f" : "%.0f"); }
-
 std::string size_text(double bytes) {
   const char* units[] = {" B", " KiB", " MiB", " GiB", " TiB"};
   size_t unit = 0;
@@ -100,7 +98,25 @@ std::string shard_table(std::span<const ShardStatus> shards, const std::vector<s
 
 std::string of(uint64_t n, uint64_t all) { return all > 0 ? text(n, "/", all) : std::to_string(n); }
 
-std::string trainer_table(std::span<const TrainerStatus> trainers, bool async) {
+// "2 + 2 messages, 40.0 KiB + 39.9 KiB": what a step moved to and from the shards since `before`;
+// "" where there was no step.
+std::string traffic_text(const TrainerStatus& t, std::span<const TrainerStatus> before) {
+  for (const TrainerStatus& b : before) {
+    if (b.id != t.id || t.step <= b.step || t.messages_in <= b.messages_in) continue;
+    const auto steps = static_cast<double>(t.step - b.step);
+    const auto each = [&](uint64_t now, uint64_t then) {
+      return static_cast<double>(now - then) / steps;
+    };
+    return number(each(t.messages_in, b.messages_in), "%.3g") + " + " +
+           number(each(t.messages_out, b.messages_out), "%.3g") + " messages, " +
+           size_text(each(t.bytes_in, b.bytes_in)) + " + " +
+           size_text(each(t.bytes_out, b.bytes_out));
+  }
+  return "";
+}
+
+std::string trainer_table(std::span<const TrainerStatus> trainers,
+                          std::span<const TrainerStatus> before, bool async) {
   std::vector<Row> rows;
   for (const TrainerStatus& t : trainers) {
     const bool progress = t.passes > 0;
@@ -112,6 +128,7 @@ std::string trainer_table(std::span<const TrainerStatus> trainers, bool async) {
             progress && t.samples > 0 ? number(t.cost) : "",
             progress && t.samples > 0 ? rate_text(t.rate) : ""};
     if (async) row.push_back(text(t.staleness_max, " (", number(t.staleness_mean, "%.1f"), ")"));
+    row.push_back(traffic_text(t, before));
     row.push_back(t.dropped + t.not_finite == 0 ? "0" : text(t.dropped, "+", t.not_finite));
     row.push_back(t.process);
     row.push_back(t.error.empty() ? t.doing : "FAILS: " + t.error);
@@ -119,7 +136,7 @@ std::string trainer_table(std::span<const TrainerStatus> trainers, bool async) {
   }
   Row head{"TRAINER", "STATE", "STEP", "PASS", "BATCH", "COST", "SAMPLES/S"};
   if (async) head.push_back("LAG MAX (MEAN)");
-  head.insert(head.end(), {"REFUSED", "PROCESS", "DOING"});
+  head.insert(head.end(), {"TO + FROM SHARDS, A STEP", "REFUSED", "PROCESS", "DOING"});
   return table(head, rows);
 }
 
@@ -164,7 +181,7 @@ std::vector<TrainerStatus> trainers_of(std::span<const ShardStatus> shards) {
       TrainerStatus& sum = found->second;
       if (("/" + sum.state + "/").find("/" + t.state + "/") == std::string::npos)
         sum.state += "/" + t.state;
-      // The shard that heard of it last tells how far it is.
+      // The progress that the shard with the latest heartbeat has.
       if (t.samples > sum.samples) {
         sum.pass = t.pass, sum.passes = t.passes, sum.batch = t.batch, sum.batches = t.batches;
         sum.samples = t.samples, sum.rate = t.rate, sum.cost = t.cost;
@@ -178,6 +195,10 @@ std::vector<TrainerStatus> trainers_of(std::span<const ShardStatus> shards) {
       sum.staleness_mean += t.staleness_mean;
       sum.dropped += t.dropped;
       sum.not_finite += t.not_finite;
+      sum.bytes_in += t.bytes_in;
+      sum.bytes_out += t.bytes_out;
+      sum.messages_in += t.messages_in;
+      sum.messages_out += t.messages_out;
     }
   std::vector<TrainerStatus> out;
   for (auto& [id, t] : by_id) {
@@ -202,8 +223,8 @@ std::string status_tables(std::span<const ShardStatus> shards, std::span<const S
   }
   head += text(answered, " of ", shards.size(), " shards answer\n\n");
   std::string out = head + shard_table(shards, names, before, seconds) +
-                    trainer_table(trainers_of(shards), async) + slice_table(shards, names) +
-                    notes(shards, names);
+                    trainer_table(trainers_of(shards), trainers_of(before), async) +
+                    slice_table(shards, names) + notes(shards, names);
   while (out.size() > 1 && out[out.size() - 1] == '\n' && out[out.size() - 2] == '\n')
     out.pop_back();
   return out;

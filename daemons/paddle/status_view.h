@@ -9,8 +9,8 @@
 namespace paddle {
 
 // Tables of shards, trainers and slices, then waits, snapshots and errors. `before` is an earlier
-// look at the same shards, `seconds` ago, for rates of bytes; empty: rates since the shards
-// started.
+// look at the same shards, `seconds` ago, for rates and for what a step moves; empty: rates since
+// the shards started.
 std::string status_tables(std::span<const ShardStatus> shards, std::span<const ShardStatus> before,
                           double seconds);
 

@@ -4,12 +4,15 @@
 
 #include <filesystem>
 #include <iostream>
+#include <sstream>
 #include <vector>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/run_main.h"
+#include "base/version.h"
+#include "obs/events.h"
 #include "options/environment.h"
 #include "options/program.h"
 #include "options/tables.h"
@@ -52,6 +55,13 @@ void link_log() {
   std::filesystem::create_symlink(file.filename(), link, ignored);
 }
 
+// `lines` as in the ready file.
+void report_listening(const std::string& lines) {
+  std::istringstream in(lines);
+  for (std::string kind, endpoint; in >> kind >> endpoint;)
+    emit(event::Listening{.endpoint = endpoint, .sparse = kind == "sparse"});
+}
+
 }  // namespace
 
 int pserver_main(std::span<const std::string> arguments) {
@@ -59,11 +69,14 @@ int pserver_main(std::span<const std::string> arguments) {
   if (answer_help(options, usage_line, std::cout)) return 0;
   if (answer_print_config(options, std::cout)) return 0;
   begin_log(options, "paddle_pserver2", arguments);
+  start_events(options.text("event_file"), "pserver");
+  emit(event::Started{version_text(), options.text("job_name"), ""});
   link_log();
   // Whoever waits for the file must not read the ports of an earlier process.
   ::unlink(options.text("ready_file").c_str());
   Server server(shards_of(options));
   server.announce();
+  report_listening(server.lines());
   if (!options.text("ready_file").empty())
     write_file_atomically(options.text("ready_file"), server.lines());
   server.serve();

@@ -10,6 +10,7 @@
 #include "options/tables.h"
 #include "trainer/cut_options.h"
 #include "trainer/model.h"
+#include "trainer/step_traffic.h"
 #include "trainer/trainer.h"
 
 namespace paddle {
@@ -107,6 +108,8 @@ void print_half(const Options& options, const Model& model) {
   }
   std::cout << std::flush;
   std::cerr << placement_table(cut, how.endpoints);
+  if (how.sync || cluster.mode == TrainMode::half_async)
+    std::cerr << traffic_line(step_traffic(SliceLayout(cut)));
   for (const std::string& note : cut.notes) std::cerr << "note: " << note << "\n";
 }
 

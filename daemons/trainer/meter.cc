@@ -31,6 +31,12 @@ double Meter::value(size_t i) const {
   return e.inverted ? 1 - v : v;
 }
 
+std::vector<std::pair<std::string, double>> Meter::evaluators() const {
+  std::vector<std::pair<std::string, double>> out;
+  for (size_t i = 0; i < sums_.size(); ++i) out.emplace_back((*evaluators_)[i].name, value(i));
+  return out;
+}
+
 std::string Meter::evaluators_text(int digits) const {
   std::string out;
   for (size_t i = 0; i < sums_.size(); ++i)

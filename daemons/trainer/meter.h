@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "exec/plan.h"
@@ -27,6 +28,8 @@ class Meter {
   int64_t samples() const { return samples_; }
   double cost() const { return samples_ ? cost_ / static_cast<double>(samples_) : 0; }
   double value(size_t i) const;
+  // Names of the evaluators with their values.
+  std::vector<std::pair<std::string, double>> evaluators() const;
   // "accuracy=0.97  auc=0.9"
   std::string evaluators_text(int digits = 6) const;
 

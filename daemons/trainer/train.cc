@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/run_main.h"
 #include "base/suggest.h"
+#include "obs/events.h"
 #include "obs/plot.h"
 #include "obs/progress.h"
 #include "trainer/model_directory.h"
@@ -41,6 +42,7 @@ class TrainLoop {
                     s_.at.batch == 1 ? " batch" : " batches", how_to_go_on()));
     else if (!saved_.empty())
       log_info("the model is in " + saved_);
+    if (!stop_signal()) emit(event::Finished{trainer_id(), saved_});
   }
 
  private:
@@ -50,6 +52,7 @@ class TrainLoop {
       const Rewind start = client_->join(s_.at.step);
       log_info(text("joined as trainer ", client_->trainer(), " of ", client_->trainers(),
                     " at step ", start.step));
+      emit(event::Joined{trainer_id(), client_->trainers(), static_cast<int64_t>(start.step)});
       go_to(start, first);
       if (start.step > first.step) warn_of_local_state();
     }
@@ -60,12 +63,16 @@ class TrainLoop {
     batches_ = s_.batches_of_pass();
     if (client_) report("training");
     log_info(text("training passes ", s_.at.pass, " to ", passes_ - 1));
+    emit(event::Training{trainer_id(), static_cast<int64_t>(s_.at.pass),
+                         static_cast<int64_t>(passes_), batches_});
     for (bool done = false; !done;) {
       try {
         passes(data);
         if (client_ && !stop_signal()) leave();
         done = true;
       } catch (const Rewind& back) {
+        emit(event::RolledBack{trainer_id(), static_cast<int64_t>(s_.at.step),
+                               static_cast<int64_t>(back.step)});
         go_to(back, first);
       }
     }
@@ -179,6 +186,21 @@ class TrainLoop {
                      .state = state});
   }
 
+  int64_t trainer_id() const { return client_ ? client_->trainer() : 0; }
+
+  void report_progress() {
+    emit(event::Progress{.trainer = trainer_id(),
+                         .step = static_cast<int64_t>(s_.at.step),
+                         .pass = static_cast<int64_t>(s_.at.pass),
+                         .passes = static_cast<int64_t>(passes_),
+                         .batch = static_cast<int64_t>(s_.at.batch),
+                         .batches = batches_,
+                         .samples = static_cast<int64_t>(s_.at.samples),
+                         .samples_per_second = event_rate_.per_second(s_.at.samples),
+                         .cost = pass_meter_.cost(),
+                         .evaluators = pass_meter_.evaluators()});
+  }
+
   static bool every(uint64_t n, int64_t period) {
     return period > 0 && n % static_cast<uint64_t>(period) == 0;
   }
@@ -186,6 +208,7 @@ class TrainLoop {
   void after_batch() {
     if (client_ && rate_.due()) report("training");
     if (progress_.due()) draw();
+    if (events_on() && event_pace_.due()) report_progress();
     if (!progress_.active() && every(s_.at.batch, o_.integer("dot_period"))) show_dot();
     if (every(s_.at.batch, o_.integer("log_period"))) log_period();
     if (every(s_.at.batch, o_.integer("show_parameter_stats_period"))) log_parameter_stats(s_);
@@ -215,12 +238,17 @@ class TrainLoop {
     const Meter m = s_.test();
     log_info(text(" Test samples=", m.samples(), " cost=", number_text(m.cost()),
                   " Eval: ", m.evaluators_text()));
+    emit(
+        event::TestResult{static_cast<int64_t>(s_.at.pass), m.samples(), m.cost(), m.evaluators()});
   }
 
   void end_pass() {
     log_info(text(" Pass=", s_.at.pass, " Batch=", s_.at.batch, " samples=", pass_meter_.samples(),
                   " AvgCost=", number_text(pass_meter_.cost()),
                   " Eval: ", pass_meter_.evaluators_text()));
+    emit(event::PassEnded{trainer_id(), static_cast<int64_t>(s_.at.pass),
+                          static_cast<int64_t>(s_.at.batch), pass_meter_.samples(),
+                          pass_meter_.cost(), pass_meter_.evaluators()});
     costs_.push_back(pass_meter_.cost());
     const uint64_t done = s_.at.pass;
     const bool last = done + 1 == passes_;
@@ -246,6 +274,7 @@ class TrainLoop {
     const std::string before = saved_;
     saved_ = save_model(s_, name, step);
     log_info("saved " + saved_);
+    emit(event::Saved{saved_, static_cast<int64_t>(step)});
     if (o_.flag("save_only_one") && !before.empty() && before != saved_) remove_model(before);
   }
 
@@ -275,7 +304,8 @@ class TrainLoop {
   PsClient* client_;  // null where there are no pservers
   uint64_t passes_;
   uint64_t metered_pass_ = ~uint64_t{0}, metered_step_ = 0;
-  SampleRate rate_;
+  SampleRate rate_, event_rate_;
+  Pace event_pace_{0.2};
   int64_t batches_ = 0;  // of a pass; 0 = not known
   Batch batch_;
   Meter pass_meter_, period_meter_;

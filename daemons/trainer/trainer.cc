@@ -8,7 +8,9 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/suggest.h"
+#include "base/version.h"
 #include "graph/dot.h"
+#include "obs/events.h"
 #include "options/cluster.h"
 #include "options/environment.h"
 #include "options/program.h"
@@ -51,6 +53,8 @@ int trainer_main(std::span<const std::string> arguments) {
   settle_local(options);
   if (answer_print_config(options, std::cout)) return 0;
   begin_log(options, "paddle_trainer", arguments, environment);
+  start_events(options.text("event_file"), "trainer");
+  emit(event::Started{version_text(), options.text("job_name"), config});
   choose_seed(options);
 
   const std::string& job = options.text("job");

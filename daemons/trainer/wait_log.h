@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "obs/events.h"
 
 namespace paddle {
 
@@ -21,7 +22,9 @@ class WaitLog {
     // Some say already how long it has been.
     const bool timed = words.size() > 3 && words.compare(words.size() - 3, 3, " s)") == 0;
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now - since_).count();
-    log_info(text("waiting for ", words, timed ? "" : text(" (", seconds, " s)")));
+    const std::string reason = text("waiting for ", words, timed ? "" : text(" (", seconds, " s)"));
+    log_info(reason);
+    emit(event::Waiting{reason});
   }
 
  private:

@@ -17,6 +17,7 @@
 
 #include "base/descriptor.h"
 #include "base/file.h"
+#include "base/host.h"
 #include "base/terminal.h"
 
 namespace paddle {
@@ -66,6 +67,15 @@ struct Log {
   int verbosity = 0;
 };
 
+std::function<void(LogLevel, const std::string&)>& log_observer() {
+  static std::function<void(LogLevel, const std::string&)> observer;
+  return observer;
+}
+
+void observe(LogLevel level, const std::string& message) {
+  if (log_observer()) log_observer()(level, message);
+}
+
 Log make_log(const LogOptions& options, const std::string& path) {
   Log log;
   log.terminal = std::make_shared<Terminal>(options.descriptor, options.draws);
@@ -81,7 +91,7 @@ Log make_log(const LogOptions& options, const std::string& path) {
   log.logger = std::make_shared<spdlog::logger>(options.program, sinks.begin(), sinks.end());
   log.logger->set_level(static_cast<level_enum>(level_enum::info + std::max(0, options.min_level)));
   log.logger->flush_on(level_enum::info);
-  // A full disk must not end the training: it is reported once, on stderr.
+  // A full disk must not end the training: report it once, on the terminal.
   log.logger->set_error_handler(
       [terminal = log.terminal,
        reported = std::make_shared<std::atomic<bool>>()](const std::string& why) {
@@ -99,16 +109,14 @@ Log& the_log() {  // a process has one stderr, and so one log
 }
 
 std::string file_name(const std::string& program) {
-  char host[256] = "localhost";
-  ::gethostname(host, sizeof host - 1);
   const passwd* user = ::getpwuid(::getuid());
   const std::time_t now = std::time(nullptr);
   std::tm parts{};
   ::localtime_r(&now, &parts);
   char date[32];
   std::strftime(date, sizeof date, "%Y%m%d-%H%M%S", &parts);
-  return program + "." + host + "." + (user != nullptr ? user->pw_name : "unknown") + ".log.INFO." +
-         date + "." + std::to_string(::getpid());
+  return program + "." + host_name() + "." + (user != nullptr ? user->pw_name : "unknown") +
+         ".log.INFO." + date + "." + std::to_string(::getpid());
 }
 
 spdlog::source_loc location(Where where) { return {where.file, where.line, ""}; }
@@ -157,9 +165,21 @@ void log_progress(const std::string& m, Where where) {
   if (log.file && log.logger->should_log(level_enum::info))
     write_to_file(level_enum::info, m, where);
 }
-void log_warn(const std::string& m, Where where) { write_line(level_enum::warn, m, where); }
-void log_error(const std::string& m, Where where) { write_line(level_enum::err, m, where); }
-void log_fatal(const std::string& m, Where where) { write_line(level_enum::critical, m, where); }
+void log_warn(const std::string& m, Where where) {
+  write_line(level_enum::warn, m, where);
+  observe(LogLevel::warning, m);
+}
+void log_error(const std::string& m, Where where) {
+  write_line(level_enum::err, m, where);
+  observe(LogLevel::error, m);
+}
+void log_fatal(const std::string& m, Where where) {
+  write_line(level_enum::critical, m, where);
+  observe(LogLevel::error, m);
+}
+void set_log_observer(std::function<void(LogLevel, const std::string&)> observer) {
+  log_observer() = std::move(observer);
+}
 
 void log_detail(int level, const std::string& message, Where where) {
   if (level <= the_log().verbosity) log_info(message, where);
@@ -167,7 +187,7 @@ void log_detail(int level, const std::string& message, Where where) {
 
 int log_verbosity() { return the_log().verbosity; }
 
-void log_last_words(const std::string& message, Where where) {
+void log_exit_reason(const std::string& message, Where where) {
   Log& log = the_log();
   log.terminal->set_status("");
   log.terminal->put_line(message + "\n");

@@ -4,6 +4,7 @@
 // other thread logs. Nothing here throws but start_log().
 #pragma once
 
+#include <functional>
 #include <string>
 
 namespace paddle {
@@ -13,8 +14,8 @@ struct LogOptions {
   std::string log_dir;             // "" = no file
   bool to_stderr = true;           // false: only errors go there
   int min_level = 0;               // 0 information, 1 warnings, 2 errors, 3 fatal errors and more
-  int verbosity = 0;               // log_detail() writes up to this level
-  int descriptor = 2;              // what to take for stderr
+  int verbosity = 0;               // log_detail() logs up to this level
+  int descriptor = 2;              // in place of stderr
   bool draws = true;               // false: no status line, even on a terminal (TERM=dumb)
 };
 
@@ -39,22 +40,26 @@ void log_info(const std::string& message, Where where = Where::current());
 void log_progress(const std::string& message, Where where = Where::current());
 void log_warn(const std::string& message, Where where = Where::current());
 void log_error(const std::string& message, Where where = Where::current());
-// For a process that is about to end; does not end it.
+// Logs that the process is about to end; does not end it.
 void log_fatal(const std::string& message, Where where = Where::current());
-// For debugging; ask log_verbosity() first where making the message costs something.
+// Details for debugging; check log_verbosity() first where making the message is expensive.
 void log_detail(int level, const std::string& message, Where where = Where::current());
 int log_verbosity();
 
-// The reason the process ends, as its user shall read it: bare on stderr, as a fatal line in the
-// file.
-void log_last_words(const std::string& message, Where where = Where::current());
+// Why the process ends, for its user: the sentence alone on stderr, a fatal line in the file.
+void log_exit_reason(const std::string& message, Where where = Where::current());
 
-// Whether there is a terminal to draw on, and its columns (80 where they are not known).
+// Called with every warning and error that is logged, in the thread that logs; null: none. To be
+// set before other threads log.
+enum class LogLevel { warning, error };
+void set_log_observer(std::function<void(LogLevel level, const std::string& message)> observer);
+
+// Whether there is a terminal to draw on, and its columns (80 where it does not say).
 bool log_on_terminal();
 int log_columns();
 // Shows `line` (UTF-8, not wider than the terminal) below everything logged, in place of the one
 // shown before;
-// "" takes it away. Where there is no terminal it only ends a line of dots.
+// "" removes it. Where there is no terminal it only ends a line of dots.
 void show_status(const std::string& line);
 // A dot for a batch, outside a status line; the next log line starts on a line of its own.
 void show_dot();

@@ -73,9 +73,16 @@ class Signals {
   }, terminate_{}, pipe_{}, file_size_{};
 };
 
-int run_body(const std::string& name, const std::function<int()>& body) {
+std::function<void(int, const std::string&)>& exit_observer() {
+  static std::function<void(int, const std::string&)> observer;
+  return observer;
+}
+
+// `reason` gets the sentence of an error.
+int run_body(const std::string& name, const std::function<int()>& body, std::string& reason) {
   const auto end = [&](int code, const std::string& sentence) {
-    log_last_words(name + ": " + sentence);
+    reason = name + ": " + sentence;
+    log_exit_reason(reason);
     return code;
   };
   try {
@@ -98,13 +105,20 @@ int run_body(const std::string& name, const std::function<int()>& body) {
 
 int run_main(const std::string& name, const std::function<int()>& body) {
   const Signals signals;
-  const int code = run_body(name, body);
+  std::string reason;
+  const int returned = run_body(name, body, reason);
   const int signal = stop_signal();
+  const int code = signal != 0 && !clean_stop ? 128 + signal : returned;
   show_status("");
-  return signal != 0 && !clean_stop ? 128 + signal : code;
+  if (exit_observer()) exit_observer()(code, reason);
+  return code;
 }
 
 void stopped_cleanly() { clean_stop = true; }
+
+void set_exit_observer(std::function<void(int, const std::string&)> observer) {
+  exit_observer() = std::move(observer);
+}
 
 int stop_signal() { return asked_to_stop.load(std::memory_order_relaxed); }
 

@@ -16,8 +16,12 @@ int run_main(const std::string& name, const std::function<int()>& body);
 // 0, or the signal that asked the process to stop. Loops look at it between two batches and return.
 int stop_signal();
 
-// For programs that are meant to be ended by a signal: all that had to be done is done, and the
-// exit code is what `body` returns.
+// For programs that are meant to be ended by a signal: everything is done, and the exit code is
+// what `body` returns.
 void stopped_cleanly();
+
+// Called by run_main() with the exit code and the error that ended `body` ("" for none); null:
+// none.
+void set_exit_observer(std::function<void(int code, const std::string& reason)> observer);
 
 }  // namespace paddle

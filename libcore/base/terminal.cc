@@ -49,7 +49,7 @@ void Terminal::put_line(std::string_view line) {
   put(out);
 }
 
-// A failure of stderr itself cannot be reported.
+// Where stderr itself fails there is no place to report it.
 void Terminal::put(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t n = ::write(descriptor_, bytes.data(), bytes.size());

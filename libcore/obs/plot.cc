@@ -119,8 +119,9 @@ std::string horizontal_axis(const PlotOptions& options, size_t values, size_t ma
   for (size_t i = 0; i < width; ++i) rule += options.unicode ? "─" : "-";
   std::string labels = first;
   const size_t used = first.size() + last.size() + options.x_label.size();
-  const size_t gap = width > used ? width - used : 2;
-  labels += std::string(gap / 2, ' ') + options.x_label + std::string(gap - gap / 2, ' ') + last;
+  const size_t blanks = width > used ? width - used : 2;
+  labels +=
+      std::string(blanks / 2, ' ') + options.x_label + std::string(blanks - blanks / 2, ' ') + last;
   return std::string(margin, ' ') + rule + "\n" + std::string(margin + 1, ' ') + labels + "\n";
 }
 

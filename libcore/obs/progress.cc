@@ -18,6 +18,12 @@ double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+std::string count_text(const char* word, int64_t n, int64_t of) {
+  return of > 0 ? text(word, " ", n, "/", of) : text(word, " ", n);
+}
+
+}  // namespace
+
 std::string rate_text(double rate) {
   char buffer[48];
   const char* unit = rate >= 1e6 ? "M" : rate >= 1e4 ? "k" : "";
@@ -25,12 +31,6 @@ std::string rate_text(double rate) {
   std::snprintf(buffer, sizeof buffer, "%.*f%s", shown < 100 ? 1 : 0, shown, unit);
   return buffer;
 }
-
-std::string count_text(const char* word, int64_t n, int64_t of) {
-  return of > 0 ? text(word, " ", n, "/", of) : text(word, " ", n);
-}
-
-}  // namespace
 
 std::string duration_text(double seconds) {
   const auto s = static_cast<int64_t>(std::min(std::ceil(seconds), 1e12));
@@ -67,66 +67,75 @@ std::string progress_line(const ProgressNow& now, double samples_per_second, dou
     return line;
   };
   // The last column stays free: many terminals wrap when it is written.
-  const size_t space = columns > 1 ? static_cast<size_t>(columns - 1) : 0;
-  if (joined(5).size() > space && samples_per_second >= 0)
+  const size_t width = columns > 1 ? static_cast<size_t>(columns - 1) : 0;
+  if (joined(5).size() > width && samples_per_second >= 0)
     parts[4].second = rate_text(samples_per_second) + "/s";  // most lines then fit into 80 columns
   for (int least = 5; least >= 0; --least)
-    if (std::string line = joined(least); line.size() <= space) return line;
-  return joined(0).substr(0, space);
+    if (std::string line = joined(least); line.size() <= width) return line;
+  return joined(0).substr(0, width);
 }
 
-Progress::Progress() : Progress(steady_seconds) {}
+Pace::Pace(double period) : Pace(period, steady_seconds) {}
 
-Progress::Progress(Clock clock) : clock_(std::move(clock)), active_(log_on_terminal()) {
-  start_ = last_look_ = clock_();
-  last_draw_ = start_ - 1;  // the first line comes at once
-}
+Pace::Pace(double period, Clock clock)
+    : clock_(std::move(clock)),
+      period_(period),
+      last_look_(clock_()),
+      last_due_(last_look_ - 2 * period) {}  // due at once
 
-Progress::~Progress() { clear(); }
-
-void Progress::clear() { show_status(""); }
-
-// A step may take a microsecond: look at the clock about a hundred times a second, not after each.
-bool Progress::time_is_due() {
+bool Pace::time_is_due() {
   const double now = clock_(), passed = std::max(now - last_look_, 1e-9);
   const double wanted = static_cast<double>(asked_) * look_seconds / passed;
   stride_ =
       std::clamp<int64_t>(static_cast<int64_t>(wanted), 1, std::min<int64_t>(2 * stride_, 1 << 16));
   asked_ = 0;
   last_look_ = now;
-  return now - last_draw_ >= redraw_seconds;
+  if (now - last_due_ < period_) return false;
+  last_due_ = now;
+  return true;
 }
+
+Progress::Progress() : Progress(steady_seconds) {}
+
+Progress::Progress(Clock clock)
+    : pace_(redraw_seconds, std::move(clock)), active_(log_on_terminal()) {}
+
+Progress::~Progress() { clear(); }
+
+void Progress::clear() { show_status(""); }
 
 void Progress::draw(const ProgressNow& now) {
   if (!active_) return;
-  const double time = clock_();
-  if (first_batch_ >= 0) {
-    const double passed = time - last_draw_;
-    if (passed > 0) {
-      const double rate = static_cast<double>(now.samples - last_samples_) / passed;
-      const double old = std::exp(-passed / smoothing_seconds);
-      rate_ = rate_ < 0 ? rate : old * rate_ + (1 - old) * rate;
-    }
-  }
-  const double left = seconds_left(now, time);
-  last_samples_ = now.samples;
-  last_draw_ = time;
-  show_status(progress_line(now, rate_, left, log_columns()));
+  estimate_.update(now, pace_.now());
+  show_status(
+      progress_line(now, estimate_.samples_per_second(), estimate_.seconds_left(), log_columns()));
 }
 
-// By the mean time of a batch since the first draw.
-double Progress::seconds_left(const ProgressNow& now, double time) {
-  batches_known_ = std::max({batches_known_, now.batches});
+void Estimate::update(const ProgressNow& now, double time) {
+  batches_known_ = std::max(batches_known_, now.batches);
+  // In batches where the length of a pass is known, else in passes.
   const bool known = batches_known_ > 0;
-  const int64_t done = now.pass * (known ? batches_known_ : 0) + now.batch;
-  if (first_batch_ < 0) {
-    first_batch_ = done;
-    first_time_ = time;
-    return -1;
+  const double each = known ? static_cast<double>(batches_known_) : 1;
+  const double done =
+      static_cast<double>(now.pass) * each + (known ? static_cast<double>(now.batch) : 0);
+  if (!begun_) {
+    begun_ = true;
+    first_time_ = last_time_ = time;
+    first_done_ = done;
+    last_samples_ = now.samples;
+    return;
   }
-  if (!known || now.passes <= 0 || done <= first_batch_) return -1;
-  const double each = (time - first_time_) / static_cast<double>(done - first_batch_);
-  return each * static_cast<double>(std::max<int64_t>(now.passes * batches_known_ - done, 0));
+  const double passed = time - last_time_;
+  if (passed > 0 && now.samples >= last_samples_) {
+    const double rate = static_cast<double>(now.samples - last_samples_) / passed;
+    const double old = std::exp(-passed / smoothing_seconds);
+    rate_ = rate_ < 0 ? rate : old * rate_ + (1 - old) * rate;
+    last_samples_ = now.samples;
+    last_time_ = time;
+  }
+  if (now.passes <= 0 || done <= first_done_) return;
+  const double to_do = std::max(static_cast<double>(now.passes) * each - done, 0.0);
+  left_ = (time - first_time_) / (done - first_done_) * to_do;
 }
 
 }  // namespace paddle

@@ -1,5 +1,5 @@
-// The one line at the foot of a terminal that shows how far a training is. Where stderr is no
-// terminal it draws nothing: the log lines say the same there.
+// The last line of a terminal, which shows how far a training is. Where stderr is not a terminal
+// nothing is drawn: the log lines say the same there.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +24,53 @@ std::string progress_line(const ProgressNow& now, double samples_per_second, dou
 
 // "59 s", "1:02", "3:04:05", "2 days"
 std::string duration_text(double seconds);
+// "12.3k", "99.5": a number per second, short.
+std::string rate_text(double per_second);
+
+// The rate and the time left, worked out from how far a training was at some times.
+class Estimate {
+ public:
+  // `time` in seconds, rising. A training that went back to an earlier batch counts as standing
+  // still until it is where it was.
+  void update(const ProgressNow& now, double time);
+  double samples_per_second() const { return rate_; }  // over the last seconds; -1: not known
+  double seconds_left() const { return left_; }        // by the mean since the start; -1: not known
+
+ private:
+  bool begun_ = false;
+  double first_time_ = 0, last_time_ = 0;
+  double first_done_ = 0;      // in batches or passes: a resumed run starts in the middle
+  int64_t batches_known_ = 0;  // of the longest pass, where the data does not say
+  int64_t last_samples_ = 0;
+  double rate_ = -1, left_ = -1;
+};
+
+// Whether something that shall happen every `period` seconds is due. Cheap enough to ask after
+// every step, which may take a microsecond: it looks at the clock about a hundred times a second.
+class Pace {
+ public:
+  using Clock = std::function<double()>;  // seconds, never going back
+  explicit Pace(double period);
+  Pace(double period, Clock clock);
+
+  // True at most once per period, the first time at once.
+  bool due() { return ++asked_ >= stride_ && time_is_due(); }
+  double now() const { return clock_(); }
+
+ private:
+  bool time_is_due();
+
+  Clock clock_;
+  double period_, last_look_, last_due_;
+  int64_t asked_ = 0, stride_ = 1;  // the clock is looked at only every stride_ questions
+};
 
 class Progress {
  public:
-  using Clock = std::function<double()>;  // seconds, never going back
+  using Clock = Pace::Clock;
   Progress();
   explicit Progress(Clock clock);
-  ~Progress();  // takes the line away
+  ~Progress();  // removes the line
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
@@ -38,25 +78,16 @@ class Progress {
   bool active() const { return active_; }
 
   // Cheap enough to ask after every batch; true at most ten times a second. Then call draw().
-  bool due() { return active_ && ++asked_ >= stride_ && time_is_due(); }
+  bool due() { return active_ && pace_.due(); }
   void draw(const ProgressNow& now);
-  // Takes the line away, and ends a line of dots, before results go to stdout; a later draw()
+  // Removes the line, and ends a line of dots, before results go to stdout; a later draw()
   // brings it back.
   void clear();
 
  private:
-  bool time_is_due();
-  double seconds_left(const ProgressNow& now, double time);
-
-  Clock clock_;
+  Pace pace_;
   bool active_;
-  int64_t asked_ = 0, stride_ = 1;  // the clock is looked at only every stride_ questions
-  double start_, last_look_, last_draw_;
-  int64_t batches_known_ = 0;  // of the longest pass seen, where the number is not given
-  int64_t first_batch_ = -1;   // the place at the first draw: a resumed run starts in the middle
-  double first_time_ = 0;
-  int64_t last_samples_ = 0;
-  double rate_ = -1;  // samples per second, smoothed
+  Estimate estimate_;
 };
 
 }  // namespace paddle

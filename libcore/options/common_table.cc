@@ -30,7 +30,7 @@ OptionTable answer_rows() {
 
 OptionTable common_options() {
   using enum OptionType;
-  const std::string log = "Log";
+  const std::string log = "Log and events";
   OptionTable rows = {
       {"workspace", text, ".",
        "Directory under which log/ and relative output directories are made", log},
@@ -52,6 +52,12 @@ OptionTable common_options() {
        .group = log,
        .check = between(0, 3),
        .environment = {"GLOG_minloglevel"}},
+      {.name = "event_file",
+       .default_value = "",
+       .help = "File or pipe that gets one JSON line per event (docs/events.md); several processes "
+               "may share one",
+       .group = log,
+       .in_job_file = false},
       {.name = "v",
        .type = integer,
        .default_value = "0",

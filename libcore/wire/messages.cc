@@ -1,12 +1,12 @@
 #include "wire/messages.h"
 
-#include <unistd.h>
 #include <wire_generated.h>
 
 #include <array>
 #include <cstddef>
 
 #include "base/error.h"
+#include "base/host.h"
 #include "base/version.h"
 #include "wire/frame.h"
 
@@ -63,18 +63,12 @@ const char* name_of(const Body& body) {
   return msg::EnumNameBody(static_cast<msg::Body>(body.index() + 1));
 }
 
-std::string process_name() {
-  char host[256] = "";
-  if (::gethostname(host, sizeof host - 1) != 0) return text("localhost:", ::getpid());
-  return text(host, ":", ::getpid());
-}
-
 Hello make_hello(Role role) {
   Hello hello;
   hello.protocol = protocol_version;
   hello.build = version_text();
   hello.role = role;
-  hello.process = process_name();
+  hello.process = this_process();
   return hello;
 }
 

@@ -241,8 +241,6 @@ struct Message {
 // "Push", for sentences.
 const char* name_of(const Body& body);
 
-// "host:pid" of this process.
-std::string process_name();
 // A greeting of this process: protocol, build, role and process are filled in.
 Hello make_hello(Role role);
 

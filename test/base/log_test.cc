@@ -148,9 +148,9 @@ TEST_CASE("log files", "[base]") {
     CHECK(std::filesystem::read_symlink(link).string() != "older");
     CHECK(list_directory(log_dir).size() == 2);
   }
-  SECTION("the last words are bare on stderr and a fatal line in the file") {
+  SECTION("the exit reason is alone on stderr and a fatal line in the file") {
     start_log(options);
-    log_last_words("paddle train: it is over");
+    log_exit_reason("paddle train: it is over");
     CHECK(pipe.read() == "paddle train: it is over\n");
     CHECK(std::regex_search(read_file(link, 9999),
                             std::regex("\nF\\d{4} .*\\] paddle train: it is over\n")));
@@ -217,10 +217,10 @@ TEST_CASE("the status line of a terminal", "[base]") {
     show_status("10 %");
     CHECK(terminal.read() == ".\r\n\r\x1b[K10 %");
   }
-  SECTION("goes before the last words") {
+  SECTION("goes before the exit reason") {
     show_status("10 %");
     terminal.read();
-    log_last_words("the end");
+    log_exit_reason("the end");
     CHECK(terminal.read() == "\r\x1b[Kthe end\r\n");
   }
 }

@@ -11,6 +11,9 @@ import unittest
 from support import CONFIGS, PADDLE, SOURCE, TRAINER, EndToEnd, main
 
 
+PAGES_OF_TABLES = {"job-files.md"}  # printed by `paddle list_layers`
+
+
 class Commands(EndToEnd):
     def test_version(self):
         lines = self.paddle("version").stdout.split("\n")
@@ -164,6 +167,32 @@ class Documents(EndToEnd):
             told = f.read().split("<!-- paddle list_layers -->\n")[1].split("<!-- end -->")[0]
         self.assertEqual(told, self.paddle("list_layers").stdout)
         self.refused(self.paddle("list_layers", "fc", check=None), 2, "takes no arguments")
+
+    def test_lines_of_the_pages_fit(self):
+        """README and docs stay within 120 columns, code and tables included."""
+        pages = ["README.md"] + [f"docs/{f}" for f in os.listdir(os.path.join(SOURCE, "docs")) if f.endswith(".md") and f not in PAGES_OF_TABLES]
+        long = []
+        for name in pages:
+            with open(os.path.join(SOURCE, name), encoding="utf-8") as f:
+                long += [f"{name}:{i}: {len(line)} columns" for i, line in enumerate(f.read().split("\n"), 1) if len(line) > 120]
+        self.assertEqual(long, [])
+
+    def test_list_events(self):
+        out = self.paddle("list_events").stdout
+        self.assertIn("### progress", out)
+        with open(os.path.join(SOURCE, "libcore", "obs", "event.h"), encoding="utf-8") as f:
+            structs = dict((kind, name) for name, kind in re.findall(r'struct (\w+) \{\n  static constexpr const char\* kind = "(\w+)"', f.read()))
+        self.assertEqual(sorted(structs), sorted(re.findall(r"(?m)^### (\w+)$", out)))
+        code = ""
+        for base in ("libcore", "daemons"):
+            for directory, _, files in os.walk(os.path.join(SOURCE, base)):
+                for name in files:
+                    if name.endswith(".cc"):
+                        with open(os.path.join(directory, name), encoding="utf-8") as f:
+                            code += f.read()
+        for kind, name in structs.items():
+            self.assertIn(f"event::{name}{{", code, f"no code emits {kind}")
+        self.refused(self.paddle("list_events", "x", check=None), 2, "takes no arguments")
 
     def test_example_of_job_files_trains(self):
         """The first job of docs/job-files.md is a job."""

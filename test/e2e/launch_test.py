@@ -1,4 +1,4 @@
-"""Jobs of several processes, started in every form that guides tell, and what launch, run and status do around them."""
+"""Jobs of several processes, started in every way that guides describe, and what launch, run and status do around them."""
 import json
 import os
 import pty
@@ -126,9 +126,27 @@ class Launch(Cluster):
         self.assertIn(" Pass=4 ", self.read("ws", "log", "paddle_trainer.INFO"))
         self.assertIn("Server listening", self.read("ws", "log", "paddle_pserver2.INFO"))
         self.assertIn("Server listening", self.read("ws", "log", "paddle_pserver_main.INFO"))
-        self.assertFalse([f for f in os.listdir(self.path("ws", "log")) if f.endswith(".ready")])
         tested = self.paddle("train", f"--config={JOB}", "--job=test", "--init_model_path=ws/output/pass-00004")
         self.assertRegex(tested.stdout, r" Pass=4 samples=\d+ AvgCost=")
+
+    def test_events(self):
+        """All processes report into one file: every line is JSON, and the story is complete."""
+        events = self.path("events.jsonl")
+        self.launch("--workspace=ws", "--save_dir=output", "--num_passes=3", f"--event_file={events}")
+        lines = [json.loads(line) for line in self.read("events.jsonl").splitlines()]
+        for line in lines:
+            self.assertEqual(list(line)[:4], ["event", "time", "role", "process"])
+        of = lambda kind, role: [e for e in lines if e["event"] == kind and e["role"] == role]
+        self.assertEqual(len(of("started", "pserver")), 2)
+        self.assertEqual(len(of("listening", "pserver")), 2)
+        self.assertEqual(sorted(e["trainer"] for e in of("joined", "trainer")), [0, 1])
+        self.assertEqual(sorted((e["trainer"], e["pass"]) for e in of("pass_ended", "trainer")), [(t, p) for t in (0, 1) for p in range(3)])
+        self.assertEqual([e["path"] for e in of("saved", "trainer")], [f"ws/output/pass-0000{p}" for p in range(3)])
+        self.assertEqual([e["model"] for e in of("finished", "trainer") if e["trainer"] == 0], ["ws/output/pass-00002"])
+        self.assertGreater(len(of("progress", "trainer")), 1)
+        self.assertEqual([e["code"] for role in ("pserver", "trainer", "launch") for e in of("exit", role)], [0] * 5)
+        self.assertEqual(len({e["process"] for e in lines}), 5)
+        self.assertEqual(of("dropped", "trainer"), [])
 
     def test_one_by_one_is_a_local_run(self):
         self.launch("--server_num=1", "--worker_num=1", "--workspace=ws", "--save_dir=output", "--num_passes=3", "--ports_num=2")
@@ -154,9 +172,9 @@ class Launch(Cluster):
         done = self.paddle("launch", f"--config={job}", check=None)
         self.refused(done, 4, "no-such-file.csv")
         self.assertRegex(done.stderr, r"\npaddle launch: trainer\.\d ended with exit code 4, and the other")
-        self.assertIn("no-such-file.csv", done.stderr.rsplit("its last words:\n", 1)[1])
+        self.assertIn("no-such-file.csv", done.stderr.rsplit("it ended because:\n", 1)[1])
 
-    def test_mistakes_are_told_before_anything_runs(self):
+    def test_mistakes_are_reported_before_anything_runs(self):
         self.refused(self.paddle("launch", check=None), 2, "there is no job")
         self.refused(self.launch("--port=7164", "--trainers=2", check=None), 2, "2 problems", "launch gives port")
         self.refused(self.launch("--worker_nun=2", check=None), 2, "did you mean --worker_num?")
@@ -212,8 +230,8 @@ class Launch(Cluster):
                 process.send_signal(signal.SIGINT)
                 self.ends(process, 130)
 
-    def test_progress_between_lines_of_the_log(self):
-        """In a long pass without lines of batches the progress line moves all the same."""
+    def test_progress_moves_with_the_events(self):
+        """In a long pass without log lines of batches the progress line changes with the events, rate included."""
         job = write_job(self, records=60000, batch=1)
         main_end, other_end = pty.openpty()
         env = {"PATH": os.environ["PATH"], "HOME": self.dir, "TERM": "xterm"}
@@ -223,7 +241,8 @@ class Launch(Cluster):
         os.close(other_end)
         self.addCleanup(os.close, main_end)
         shown, deadline = b"", time.monotonic() + DEADLINE
-        while len(set(re.findall(rb"batch ([1-9]\d*)", shown))) < 3:
+        wanted = rb"pass 1/1000  batch ([1-9]\d*)  cost \S+ [^\r]*samples/s"
+        while len(set(re.findall(wanted, shown))) < 5:
             self.assertLess(time.monotonic(), deadline, shown)
             if select.select([main_end], [], [], 1)[0]:
                 shown += os.read(main_end, 65536)
@@ -246,7 +265,7 @@ class Launch(Cluster):
                         break
                 os.close(main_end)
                 self.assertEqual(process.wait(DEADLINE), 0, shown)
-                self.assertRegex(shown, rb"pass \d+/300  batch \d+  cost ")
+                self.assertRegex(shown, rb"pass \d+/300  batch \d+/\d+  cost [^\r]*samples/s  \S+( s)? left")
                 self.assertEqual(b"\x1b[36mtrainer.0 |\x1b[0m" in shown, not no_colour)
 
 
@@ -278,6 +297,27 @@ class Status(Cluster):
         process.send_signal(signal.SIGTERM)
         self.ends(process, 143)
         self.refused(self.paddle("status", pservers, check=None), 7, "no shard answers")
+
+    def test_traffic_of_a_step_is_what_the_cut_predicts(self):
+        process = self.start("launch", f"--config={JOB}", "--num_passes=1000000")
+        pservers = self.until(process, r"(--pservers=\S+)")[1]
+        said = self.paddle("dump_config", JOB, "--role=trainer", pservers, "--trainers=2").stderr
+        predicted = [int(n) for n in re.search(r"per step and trainer: (\d+) messages each way, (\d+) bytes pushed, (\d+) bytes pulled", said).groups()]
+        self.until(process, r"trainer\.0 \| .* Pass=1 ")
+        looks = [json.loads(self.paddle("status", pservers, "--json").stdout)]
+        while len(looks) < 2 or looks[-1]["shards"][0]["step"] < looks[0]["shards"][0]["step"] + 20:
+            looks = looks[:1] + [json.loads(self.paddle("status", pservers, "--json").stdout)]
+        # A shard has handled whole pushes only, so what came in is exact; of what went out one answer may be open.
+        for trainer in (0, 1):
+            per_step = [0, 0, 0]
+            for before, after in zip(*(look["shards"] for look in looks)):
+                b, a = (s["trainers"][trainer] for s in (before, after))
+                steps = a["step"] - b["step"]
+                per_step = [sum(x) for x in zip(per_step, ((a[k] - b[k]) / steps for k in ("messages_in", "bytes_in", "bytes_out")))]
+            self.assertEqual(per_step[:2], predicted[:2])
+            self.assertAlmostEqual(per_step[2], predicted[2], delta=predicted[2] / 10)
+        process.send_signal(signal.SIGTERM)
+        self.ends(process, 143)
 
     def test_of_an_idle_pserver(self):
         port = self.free_ports(2)
@@ -365,9 +405,9 @@ class Documents(Cluster):
     def test_commands_of_the_documents_exist(self):
         """Every cluster command in README.md and docs/cluster.md parses."""
         seen = set()
-        for name in ("README.md", "docs/cluster.md"):
+        for name in ("README.md", "docs/cluster.md", "docs/events.md"):
             with open(os.path.join(SOURCE, name), encoding="utf-8") as f:
-                for line in f:
+                for line in f.read().replace("\\\n", " ").split("\n"):
                     words = shlex.split(line, comments=True) if re.match(r"^([A-Z_]+=\S+ )*paddle ", line) else []
                     env = dict(w.split("=", 1) for w in words[:words.index("paddle")]) if words else {}
                     command = words[len(env) + 1:]

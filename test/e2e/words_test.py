@@ -1,11 +1,13 @@
-"""What people are told when a trainer fails, is stopped or finds somebody else at the address of a pserver."""
+"""What is reported when a trainer fails, is stopped or finds another program at the address of a pserver; plain words."""
+import os
 import re
 import signal
 import socket
 import threading
+import unittest
 
 from cluster import Cluster, write_job
-from support import EndToEnd, main
+from support import SOURCE, EndToEnd, main
 
 
 class WebServer:
@@ -42,8 +44,8 @@ class WrongAddress(EndToEnd):
         self.assertGreater(web.connections, 2)
 
 
-class LastWords(EndToEnd):
-    """Trainer 1 meets a record that is none; whoever waits for it is told so."""
+class FinalError(EndToEnd):
+    """Trainer 1 reads a record that is not valid; the processes that wait for it report the reason."""
 
     def cluster(self, policy, *server_flags):
         good = write_job(self, records=400)
@@ -58,13 +60,13 @@ class LastWords(EndToEnd):
         cluster = self.cluster("fail").start()
         cluster.trainers[1].wait(3)
         cluster.trainers[0].wait(7)
-        self.assertRegex(cluster.trainers[0].log(), r"the job ended: trainer 1 .* was lost .*; its last words: bad.csv:20[12]: ")
+        self.assertRegex(cluster.trainers[0].log(), r"the job ended: trainer 1 .* was lost .*; its last (?:words|error): bad.csv:20[12]: ")
 
     def test_wait(self):
         cluster = self.cluster("wait", "--peer_timeout=4").start()
         cluster.trainers[1].wait(3)
         for s in cluster.servers:
-            s.wait_line(r"trainer 1 \(.*\) is lost: .*; its last words: bad.csv:20[12]: ")
+            s.wait_line(r"trainer 1 \(.*\) is lost: .*; its last (?:words|error): bad.csv:20[12]: ")
         look = self.paddle("status", f"--pservers={cluster.endpoints()}").stdout
         self.assertRegex(look, r"(?m)^1 +lost .* FAILS: bad.csv:20[12]: ")
         self.assertRegex(look, r"waiting for trainer 1 of 2: lost, \S+ failed \(bad.csv:20[12]: .*\) and said nothing for")
@@ -107,6 +109,32 @@ class StoppedWhileWaiting(EndToEnd):
         self.assertTrue(found, cluster.trainers[0].log())
         done = self.train(write_job(self), "--workspace=ws", "--save_dir=out", found[2], f"--num_passes={int(found[1]) + 1}")
         self.assertIn("loaded /", done.stderr)
+
+
+class PlainWords(unittest.TestCase):
+    """Words that a stranger would have to decode do not return: in code, comments, messages, names and pages."""
+
+    WORDS = ["one wish", "same_wish", "last_words", "unheard", "farewell", "deserted", "send_back_the_early", "say_waits",
+             "check_saver", "in_vain", "in vain", "impatient", "WaitVoice", "told_type", "Progressed", "slip of the pen", "only looked",
+             "stopping in good order"]
+    KINDS = (".cc", ".h", ".cu", ".py", ".md", ".fbs", ".json", ".service")
+
+    def test_sources_and_pages(self):
+        pattern = re.compile("|".join(rf"\b{w}" for w in self.WORDS))
+        found = []
+        for base in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "configs", "daemons", "docs", "libcore", "python", "schemas", "scripts", "test"):
+            for path in self.files(os.path.join(SOURCE, base)):
+                with open(path, encoding="utf-8") as f:
+                    for number, line in enumerate(f, 1):
+                        if hit := pattern.search(line):
+                            found.append(f"{os.path.relpath(path, SOURCE)}:{number}: {hit[0]}")
+        self.assertEqual(found, [])
+
+    def files(self, base):
+        if os.path.isfile(base):
+            return [base]
+        return [os.path.join(d, n) for d, _, names in os.walk(base) for n in names
+                if (n.endswith(self.KINDS) or os.path.basename(d) == "scripts") and n not in ("words_test.py", "lint_python.py")]
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ struct LogTo {
 }  // namespace
 
 TEST_CASE("progress line", "[obs]") {
-  SECTION("tells all it knows") {
+  SECTION("shows all it knows") {
     CHECK(progress_line(at(2, 40, 0), 12345.6, 62, 100) ==
           "pass 3/10  batch 40/100  cost 0.25  error=0.02  12.3k samples/s  1:02 left");
     ProgressNow start;

@@ -24,9 +24,11 @@ TEST_CASE("shares of processors", "[paddle]") {
     REQUIRE(!mine.empty());
     ProcessGroup group;
     std::string said;
-    const Process& p = group.start(
-        "sh", {"/bin/sh", "-c", "grep Cpus_allowed_list /proc/self/status"},
-        [&](std::string_view b) { said += b; }, Cpus{mine.back()});
+    const Process& p =
+        group.start({.name = "sh",
+                     .arguments = {"/bin/sh", "-c", "grep Cpus_allowed_list /proc/self/status"},
+                     .output = [&](std::string_view b) { said += b; },
+                     .cpus = {mine.back()}});
     while (p.running()) group.wait(std::chrono::seconds(10));
     CHECK(said == "Cpus_allowed_list:\t" + std::to_string(mine.back()) + "\n");
     CHECK(own_cpus() == mine);

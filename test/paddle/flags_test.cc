@@ -92,7 +92,7 @@ TEST_CASE("paddle run takes its role from the environment", "[paddle]") {
                       Contains("this pserver is number 2") && Contains("there are 2 pservers"));
     CHECK(role({"--config=x"}, {{"IS_WORKER", "1"}})[0] == "trainer");
   }
-  SECTION("which must be told") {
+  SECTION("which must be given") {
     CHECK_THROWS_WITH(role({}, {}), Contains("PADDLE_TRAINING_ROLE"));
     CHECK_THROWS_WITH(role({}, {{"TRAINING_ROLE", "MASTER"}}),
                       Contains("role must be PSERVER or TRAINER, not"));
@@ -108,9 +108,9 @@ TEST_CASE("plan of a launch", "[paddle]") {
   const std::string workspace = "--workspace=" + (dir.path() + "/ws");
 
   SECTION("every process gets its flags, names and files") {
-    const LaunchPlan p =
-        plan({"--config=" + config, workspace, "--server_num=2", "--worker_num=3", "--ports_num=4",
-              "--snapshot_period=5", "--snapshot_dir=s", "--show_curve", "--async", "--v=1"});
+    const LaunchPlan p = plan({"--config=" + config, workspace, "--server_num=2", "--worker_num=3",
+                               "--ports_num=4", "--snapshot_period=5", "--snapshot_dir=s",
+                               "--show_curve", "--async", "--v=1", "--event_file=mine"});
     REQUIRE(p.servers.size() == 2);
     REQUIRE(p.workers.size() == 3);
     CHECK(p.passes == 7);
@@ -122,7 +122,8 @@ TEST_CASE("plan of a launch", "[paddle]") {
       CHECK(has(server, word));
     CHECK(has(server, "--log_dir=" + (dir.path() + "/ws/log/pserver.1")));
     CHECK(server.back() == "--snapshot_dir=s/pserver.1");
-    CHECK(has(server, "--ready_file=" + p.servers[1].ready_file));
+    CHECK(has(server, "--event_file=/dev/fd/3"));
+    CHECK(p.shards == 4);
     CHECK(p.servers[1].output == dir.path() + "/ws/log/server.1.log");
     CHECK_NOTHROW(Options::parse(std::span(server).subspan(1), {}, pserver_options()));
     const Words& worker = p.workers[2].arguments;
@@ -130,6 +131,8 @@ TEST_CASE("plan of a launch", "[paddle]") {
     for (const char* word : {"--trainer_id=2", "--local=false", "--async=true", "--ports_num=1",
                              "--dot_period=0", "--num_gradient_servers=3"})
       CHECK(has(worker, word));
+    CHECK(has(worker, "--event_file=/dev/fd/3"));
+    CHECK_FALSE(has(worker, "--event_file=mine"));
     CHECK_FALSE(has(worker, "--show_curve=true"));
     CHECK_FALSE(has(worker, "--ports_num=4"));
     CHECK(p.workers[2].output == dir.path() + "/ws/log/train.2.log");
@@ -142,7 +145,7 @@ TEST_CASE("plan of a launch", "[paddle]") {
     CHECK(p.workers[0].output == dir.path() + "/ws/log/train.log");
     CHECK(has(p.servers[0].arguments, "--log_dir=" + (dir.path() + "/ws/log")));
   }
-  SECTION("mistakes are told before anything runs") {
+  SECTION("mistakes are reported before anything runs") {
     CHECK_THROWS_WITH(plan({"--config=" + config, "--port=1", "--trainer_id=0"}),
                       Contains("2 problems:") && Contains("flag --port: launch gives port"));
     CHECK_THROWS_WITH(plan({}), Contains("there is no job"));
@@ -153,18 +156,12 @@ TEST_CASE("plan of a launch", "[paddle]") {
     write_file_atomically(config, "{\"num_passes\": \"x\"}");
     CHECK_THROWS_AS(plan({"--config=" + config}), Error);
   }
-  SECTION("directories, with the names of the guides, and ready files") {
+  SECTION("directories, with the names of the guides") {
     const LaunchPlan p = plan({"--config=" + config, workspace});
     prepare_directories(p);
     write_file_atomically(dir.path() + "/ws/log/trainer.0/paddle_trainer.INFO", "hello");
     write_file_atomically(dir.path() + "/ws/log/pserver.0/paddle_pserver2.INFO", "there");
     CHECK(read_file(dir.path() + "/ws/log/paddle_trainer.INFO", 100) == "hello");
     CHECK(read_file(dir.path() + "/ws/log/paddle_pserver2.INFO", 100) == "there");
-    CHECK(ready_shards(p.servers[0].ready_file).empty());
-    write_file_atomically(p.servers[0].ready_file,
-                          "dense 127.0.0.1:5\ndense 127.0.0.1:6\nsparse 127.0.0.1:7\n");
-    CHECK(ready_shards(p.servers[0].ready_file) == Words{"127.0.0.1:5", "127.0.0.1:6"});
-    prepare_directories(p);
-    CHECK(ready_shards(p.servers[0].ready_file).empty());
   }
 }

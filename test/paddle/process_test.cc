@@ -16,9 +16,12 @@ namespace {
 
 struct Shell {
   ProcessGroup group;
-  std::string said;
+  std::string said, events;
   Process& start(const std::string& script) {
-    return group.start("sh", {"/bin/sh", "-c", script}, [this](std::string_view b) { said += b; });
+    return group.start({.name = "sh",
+                        .arguments = {"/bin/sh", "-c", script},
+                        .output = [this](std::string_view b) { said += b; },
+                        .events = [this](std::string_view b) { events += b; }});
   }
   void finish(const Process& process) {
     while (process.running()) group.wait(std::chrono::seconds(10));
@@ -51,7 +54,7 @@ TEST_CASE("processes", "[paddle]") {
     CHECK(p.killed_by() == SIGTERM);
     CHECK(p.code() == 143);
   }
-  SECTION("can be told to end") {
+  SECTION("can be asked to end") {
     const Process& p =
         shell.start("trap 'echo bye; exit 0' TERM; echo ready; while :; do sleep 0.05; done");
     while (shell.said.empty()) shell.group.wait(std::chrono::seconds(10));
@@ -61,11 +64,24 @@ TEST_CASE("processes", "[paddle]") {
     CHECK(p.code() == 0);
   }
   SECTION("that cannot be executed fail") {
-    const Process& p =
-        shell.group.start("x", {"/no/such/program"}, [&](std::string_view b) { shell.said += b; });
+    const Process& p = shell.group.start(
+        {"x", {"/no/such/program"}, [&](std::string_view b) { shell.said += b; }});
     shell.finish(p);
     CHECK(p.code() == 1);
     CHECK(shell.said == "cannot execute the program of this command\n");
+  }
+  SECTION("events come on a descriptor of their own") {
+    const Process& p = shell.start("echo hello; echo '{}' >/dev/fd/3; echo '{1}' >&3");
+    shell.finish(p);
+    CHECK(shell.said == "hello\n");
+    CHECK(shell.events == "{}\n{1}\n");
+  }
+  SECTION("without a reader of events the descriptor is closed") {
+    const Process& p = shell.group.start({.name = "sh",
+                                          .arguments = {"/bin/sh", "-c", "echo x 2>&- >&3"},
+                                          .output = [&](std::string_view b) { shell.said += b; }});
+    shell.finish(p);
+    CHECK(p.code() != 0);
   }
   SECTION("wait() ends when its time is over") {
     shell.start("sleep 100");
@@ -75,7 +91,7 @@ TEST_CASE("processes", "[paddle]") {
 }
 
 TEST_CASE("processes do not outlive their parent", "[paddle]") {
-  // A child of ours starts a shell, tells its number and is killed at once.
+  // A child of ours starts a shell, prints its number and is killed at once.
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
   const pid_t parent = ::fork();

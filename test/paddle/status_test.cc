@@ -137,7 +137,7 @@ TEST_CASE("shards are asked", "[paddle]") {
 
 TEST_CASE("a shard that says nothing does not hold up the others", "[paddle]") {
   asio::io_context io(1);
-  const wire::Listener silent(io, "127.0.0.1", 0);  // the kernel accepts, nobody answers
+  const wire::Listener silent(io, "127.0.0.1", 0);  // the kernel accepts, nothing answers
   const std::vector<ShardStatus> shards =
       ask_shards({{"127.0.0.1:" + std::to_string(silent.port())}, {}}, 0.2);
   CHECK(shards[0].problem == "no answer in time");
@@ -149,7 +149,7 @@ TEST_CASE("tables of the status", "[paddle]") {
   shards[1].waiting = "waiting for trainer 1";
   shards[1].last_errors = {"something"};
 
-  SECTION("tell about shards, trainers, slices and waits") {
+  SECTION("show shards, trainers, slices and waits") {
     const std::string look = status_tables(shards, {}, 0);
     CHECK_THAT(look, Contains("job ctr, sync, epoch 0, 2 of 2 shards answer"));
     CHECK_THAT(look, Contains("dense 1  b:1       ready  120"));
@@ -162,6 +162,18 @@ TEST_CASE("tables of the status", "[paddle]") {
     std::vector<ShardStatus> before = shards;
     before[0].bytes_in -= 4 << 20;
     CHECK_THAT(status_tables(shards, before, 2), Contains("2.0 MiB/s") && Contains("0 B/s"));
+  }
+  SECTION("what a step moves is that since the last look") {
+    std::vector<ShardStatus> before = shards;
+    CHECK_THAT(status_tables(shards, before, 2), !Contains("messages,"));
+    for (ShardStatus& s : shards) {
+      s.trainers[0].step += 10;
+      s.trainers[0].messages_in += 10;
+      s.trainers[0].messages_out += 10;
+      s.trainers[0].bytes_in += 10 * 1536;
+      s.trainers[0].bytes_out += 10 * 1024;
+    }
+    CHECK_THAT(status_tables(shards, before, 2), Contains("2 + 2 messages, 3.0 KiB + 2.0 KiB"));
   }
   SECTION("of shards that do not answer") {
     shards[0] = {};

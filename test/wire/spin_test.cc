@@ -22,7 +22,7 @@ bool looks(wire::Spin& spin) {
 }
 
 // A look at a context where nothing happens.
-void look_in_vain(wire::Spin& spin) {
+void look_without_result(wire::Spin& spin) {
   asio::io_context io(1);
   const auto work = asio::make_work_guard(io);
   CHECK_FALSE(spin.look(io, [] { return false; }));
@@ -36,7 +36,7 @@ TEST_CASE("looking before sleeping", "[wire]") {
     never.slept(1us);
     CHECK_FALSE(looks(never));
     always.slept(1h);
-    look_in_vain(always);
+    look_without_result(always);
     CHECK(looks(always));
   }
   SECTION("by experience it looks after short waits only") {
@@ -48,10 +48,10 @@ TEST_CASE("looking before sleeping", "[wire]") {
     spin.slept(1ms);
     CHECK_FALSE(looks(spin));
   }
-  SECTION("a look in vain is the last one until a wait is short again") {
+  SECTION("a look without result is the last one until a wait is short again") {
     wire::Spin spin(-1);
     spin.slept(10us);
-    look_in_vain(spin);
+    look_without_result(spin);
     CHECK_FALSE(looks(spin));
     spin.slept(10us);
     CHECK(looks(spin));
@@ -81,7 +81,7 @@ TEST_CASE("looks end where others compute", "[wire]") {
   bool crowded = false;
   for (int i = 0; i < 1000 && !crowded; ++i) {
     spin.slept(10us);
-    look_in_vain(spin);
+    look_without_result(spin);
     spin.slept(10us);
     crowded = !looks(spin);
   }

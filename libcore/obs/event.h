@@ -1,0 +1,218 @@
+// What happens in a job, as plain values: one struct per kind of event. Each names its fields once
+// (`each`); the writer, the reader of `paddle launch` and docs/events.md follow from that.
+// An event reports; no process of a job depends on one being read.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace paddle::event {
+
+using Evaluators = std::vector<std::pair<std::string, double>>;  // name and value
+
+struct Started {
+  static constexpr const char* kind = "started";
+  static constexpr const char* when = "a process has read its options and begins to work";
+  std::string version, job, config;
+  template <class Self, class Visit>
+  static void each(Self& e, Visit&& visit) {
+    visit("version", e.version, "of the program");
+    visit("job", e.job, "name of the job (`--job_name`)");
+    visit("config", e.config, "trainer: the job file; pserver: \"\"");
+  }
+};
+
+struct Listening {
+  static constexpr const char* kind = "listening";
+  static constexpr const char* when = "a shard of a pserver accepts connections";
+  std::string endpoint;
+  bool sparse = false;
+  template <class Self, class Visit>
+  static void each(Self& e, Visit&& visit) {
+    visit("endpoint", e.endpoint, "host:port");
+    visit("sparse", e.sparse, "whether the shard is for sparse tables");
+  }
+};
+
+struct Joined {
+  static constexpr const char* kind = "joined";
+  static constexpr const char* when = "a trainer has joined the job on all pservers";
+  int64_t trainer = 0, trainers = 0, step = 0;
+  template <class Self, class Visit>
+  static void each(Self& e, Visit&& visit) {
+    visit("trainer", e.trainer, "its id");
+    visit("trainers", e.trainers, "number of trainers in the job");
+    visit("step", e.step, "the step that it goes on with");
+  }
+};
+
+struct Training {
+  static constexpr const char* kind = "training";
+  static constexpr const char* when = "a trainer begins with its first batch";
+  int64_t trainer = 0, pass = 0, passes = 0, batches = 0;
+  template <class Self, class Visit>
+  static void each(Self& e, Visit&& visit) {
+    visit("trainer", e.trainer, "its id; 0 without pservers");
+    visit("pass", e.pass, "the first pass of this run, counted from 0");
+    visit("passes", e.passes, "number of passes (`--num_passes`)");
+    visit("batches", e.batches, "batches of this trainer in a pass; 0: not known");
+  }
+};
+
+struct Progress {
+  static constexpr const char* kind = "progress";
+  static constexpr const char* when = "during training, about five times a second";
+  int64_t trainer = 0, step = 0, pass = 0, passes = 0, batch = 0, batches = 0, samples = 0;
+  double samples_per_second = 0, cost = 0;
+  Evaluators evaluators;
+  template <class Self, class Visit>
+  static void each(Self& e, Visit&& visit) {
+    visit("trainer", e.trainer, "its id; 0 without pservers");
+    visit("step", e.step, "batches that it has done since the job began");
+    visit("pass", e.pass, "passes that are done");
+    visit("passes", e.passes, "number of passes");
+    visit("batch", e.batch, "batches of the present pass that are done");
+    visit("batches", e.batches, "batches of this trainer in a pass; 0: not known");
+    visit("samples", e.samples, "samples since the job began");
+    visit("samples_per_second", e.samples_per_second, "since the event before");
+    visit("cost", e.cost, "mean over the present pass");
+    visit("evaluators", e.evaluators, "mean over the present pass");
+  }
+};
+
+struct PassEnded {
+  static constexpr const char* kind = "pass_ended";
+  static constexpr const char* when = "a trainer has done the last batch of a pass";
+  int64_t trainer = 0, pass = 0, batches = 0, samples = 0;
+  double cost = 0;
+  Evaluators evaluators;
+  template <class Self, class Visit>
+  static void each(Self& e, Visit&& visit) {
+    visit("trainer", e.trainer, "its id; 0 without pservers");
+    visit("pass", e.pass, "the pass, counted from 0");
+    visit("batches", e.batches, "batches of the pass");
+    visit("samples", e.samples, "samples of the pass");
+    visit("cost", e.cost, "mean over the pass");
+    visit("evaluators", e.evaluators, "mean over the pass");
+  }
+};
+
+struct TestResult {
+  static constexpr const char* kind = "test_result";
+  static constexpr const char* when = "trainer 0 has tested the model on the test data";
+  int64_t pass = 0, samples = 0;
+  double cost = 0;
+  Evaluators evaluators;
+  template <class Self, class Visit>
+  static void each(Self& e, Visit&& visit) {
+    visit("pass", e.pass, "passes that are done");
+    visit("samples", e.samples, "samples of the test data");
+    visit("cost", e.cost, "mean over the test data");
+    visit("evaluators", e.evaluators, "mean over the test data");
+  }
+};
+
+struct Saved {
+  static constexpr const char* kind = "saved";
+  static constexpr const char* when = "trainer 0 has saved a model; it is complete on the disk";
+  std::string path;
+  int64_t step = 0;
+  template <class Self, class Visit>
+  static void each(Self& e, Visit&& visit) {
+    visit("path", e.path, "directory of the model");
+    visit("step", e.step, "updates that its values hold");
+  }
+};
+
+struct Waiting {
+  static constexpr const char* kind = "waiting";
+  static constexpr const char* when = "a process has waited for a peer for some seconds";
+  std::string reason;
+  template <class Self, class Visit>
+  static void each(Self& e, Visit&& visit) {
+    visit("reason", e.reason, "for whom and since when, as the log says it");
+  }
+};
+
+struct RolledBack {
+  static constexpr const char* kind = "rolled_back";
+  static constexpr const char* when =
+      "a trainer goes back to the step that all pservers can go on with";
+  int64_t trainer = 0, from = 0, to = 0;
+  template <class Self, class Visit>
+  static void each(Self& e, Visit&& visit) {
+    visit("trainer", e.trainer, "its id");
+    visit("from", e.from, "the step that it was at");
+    visit("to", e.to, "the step that it goes on with");
+  }
+};
+
+struct Warning {
+  static constexpr const char* kind = "warning";
+  static constexpr const char* when = "the process has logged a warning";
+  std::string message;
+  template <class Self, class Visit>
+  static void each(Self& e, Visit&& visit) {
+    visit("message", e.message, "as in the log");
+  }
+};
+
+struct Failed {
+  static constexpr const char* kind = "error";
+  static constexpr const char* when = "the process has logged an error";
+  std::string message;
+  template <class Self, class Visit>
+  static void each(Self& e, Visit&& visit) {
+    visit("message", e.message, "as in the log");
+  }
+};
+
+struct Finished {
+  static constexpr const char* kind = "finished";
+  static constexpr const char* when =
+      "a trainer has done all passes and, for trainer 0, saved the model";
+  int64_t trainer = 0;
+  std::string model;
+  template <class Self, class Visit>
+  static void each(Self& e, Visit&& visit) {
+    visit("trainer", e.trainer, "its id; 0 without pservers");
+    visit("model", e.model, "directory of the last model that it saved; \"\": none");
+  }
+};
+
+struct Exit {
+  static constexpr const char* kind = "exit";
+  static constexpr const char* when = "the process ends; its last event";
+  int64_t code = 0;
+  std::string reason;
+  template <class Self, class Visit>
+  static void each(Self& e, Visit&& visit) {
+    visit("code", e.code, "exit code ([exit-codes.md](exit-codes.md))");
+    visit("reason", e.reason, "the error that ended it; \"\" after a normal end");
+  }
+};
+
+struct Dropped {
+  static constexpr const char* kind = "dropped";
+  static constexpr const char* when =
+      "events before this one could not be written: the pipe or the disk was full";
+  int64_t count = 0;
+  template <class Self, class Visit>
+  static void each(Self& e, Visit&& visit) {
+    visit("count", e.count, "how many");
+  }
+};
+
+using Any = std::variant<Started, Listening, Joined, Training, Progress, PassEnded, TestResult,
+                         Saved, Waiting, RolledBack, Warning, Failed, Finished, Exit, Dropped>;
+
+// Who reports it, and when: the first fields of every line.
+struct Source {
+  std::string role;     // trainer, pserver or launch
+  std::string process;  // host:pid
+};
+
+}  // namespace paddle::event
