@@ -70,10 +70,13 @@ Mistakes read_data_keys(const Value& object, DataKeys& keys) {
   keys.declare(a);
   const size_t common = a.parameters().size();
   const DataFormat* format = find_format(keys.spec.format);
-  if (format != nullptr)
+  if (format != nullptr) {
     format->declare(a);
-  else if (const Value* name = find(dict, "format"); name && !keys.spec.format.empty())
+  } else if (const Value* name = find(dict, "format"); name && !keys.spec.format.empty()) {
     return {{name->at, unknown_format(keys.spec.format)}};  // its keys are not known either
+  } else {
+    for (const DataFormat& f : data_formats()) f.declare(a);  // any format's keys may be meant
+  }
   const auto is_common = [&](const std::string& key) {
     for (size_t i = 0; i < common; ++i)
       if (a.parameters()[i].name == key) return true;

@@ -29,10 +29,15 @@ const Row* row_of(const char* what, std::span<const Row> rows, const Dict& args,
   const std::string type = text_of(args, "type");
   const Row* row = find_row(rows, type);
   const Value* given = find(args, "type");
-  if (type.empty())
+  if (type.empty()) {
     wrong.push_back({given ? given->at : at, "'type' is missing"});
-  else if (row == nullptr)
+    const Names right = {"type"};
+    for (const auto& [key, value] : args)
+      if (!nearest(key, right).empty() && key != "type")
+        wrong.push_back({value.key, text("there is no key '", key, "' (did you mean 'type'?)")});
+  } else if (row == nullptr) {
     wrong.push_back({given->at, no_such(what, rows, type)});
+  }
   return row;
 }
 

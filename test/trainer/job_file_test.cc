@@ -130,6 +130,16 @@ TEST_CASE("job file", "[trainer]") {
                           Contains("j:4:55: fc: 'size': 9223372036854775808 is too large") &&
                           Contains("j:5:53: optimizer sgd: 'learning_rate': 1e39 is too large"));
   }
+  SECTION("suggests the type or format whose key is misspelt") {
+    const std::string source = R"({"inputs": {"name": "x"}, "cost": "x",
+      "layers": {"tipe": "fc"}, "optimizer": {"typ": "sgd"},
+      "data": {"fromat": "csv", "header": true}})";
+    CHECK_THROWS_WITH(parse_job("j", source, "", options),
+                      Contains("6 mistakes") &&
+                          Contains("j:2:18: there is no key 'tipe' (did you mean 'type'?)") &&
+                          Contains("j:2:47: there is no key 'typ' (did you mean 'type'?)") &&
+                          Contains("there is no key 'fromat' (did you mean 'format'?)"));
+  }
   SECTION("lacks nothing silently") {
     CHECK_THROWS_WITH(parse_job("j", "{}", "", options), Contains("'inputs' is missing") &&
                                                              Contains("'data' is missing") &&
