@@ -377,6 +377,6 @@ TEST_CASE("every gradient counts exactly once", "[trainer]") {
   worse.repeats = true;
   SECTION("sync") { check_sums(wire::Mode::sync, 2, 200, worse, true); }
   SECTION("half-async") { check_sums(wire::Mode::half_async, 3, 200, worse, false); }
-  SECTION("async") { check_sums(wire::Mode::async, 3, 400, cuts, false); }
-  SECTION("async, repeated") { check_sums(wire::Mode::async, 2, 400, worse, false); }
+  SECTION("async") { check_sums(wire::Mode::async, 3, 1000, cuts, false); }
+  SECTION("async, repeated") { check_sums(wire::Mode::async, 2, 1000, worse, false); }
 }
