@@ -305,17 +305,17 @@ class Status(Cluster):
         predicted = [int(n) for n in re.search(r"per step and trainer: (\d+) messages each way, (\d+) bytes pushed, (\d+) bytes pulled", said).groups()]
         self.until(process, r"trainer\.0 \| .* Pass=1 ")
         looks = [json.loads(self.paddle("status", pservers, "--json").stdout)]
-        while len(looks) < 2 or looks[-1]["shards"][0]["step"] < looks[0]["shards"][0]["step"] + 20:
+        while len(looks) < 2 or looks[-1]["shards"][0]["step"] < looks[0]["shards"][0]["step"] + 200:
             looks = looks[:1] + [json.loads(self.paddle("status", pservers, "--json").stdout)]
-        # A shard has handled whole pushes only, so what came in is exact; of what went out one answer may be open.
+        # At the moment of a look one message may be on its way: a difference of one in 200 steps.
         for trainer in (0, 1):
             per_step = [0, 0, 0]
             for before, after in zip(*(look["shards"] for look in looks)):
                 b, a = (s["trainers"][trainer] for s in (before, after))
                 steps = a["step"] - b["step"]
                 per_step = [sum(x) for x in zip(per_step, ((a[k] - b[k]) / steps for k in ("messages_in", "bytes_in", "bytes_out")))]
-            self.assertEqual(per_step[:2], predicted[:2])
-            self.assertAlmostEqual(per_step[2], predicted[2], delta=predicted[2] / 10)
+            for measured, expected in zip(per_step, predicted):
+                self.assertAlmostEqual(measured, expected, delta=expected / 100)
         process.send_signal(signal.SIGTERM)
         self.ends(process, 143)
 
