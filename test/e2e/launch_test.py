@@ -231,7 +231,7 @@ class Launch(Cluster):
                 self.ends(process, 130)
 
     def test_progress_moves_with_the_events(self):
-        """In a long pass without log lines of batches the progress line changes with the events, rate included."""
+        """In a long pass without log lines of batches the progress line changes with the events."""
         job = write_job(self, records=60000, batch=1)
         main_end, other_end = pty.openpty()
         env = {"PATH": os.environ["PATH"], "HOME": self.dir, "TERM": "xterm"}
@@ -241,7 +241,7 @@ class Launch(Cluster):
         os.close(other_end)
         self.addCleanup(os.close, main_end)
         shown, deadline = b"", time.monotonic() + DEADLINE
-        wanted = rb"pass 1/1000  batch ([1-9]\d*)  cost \S+ [^\r]*samples/s"
+        wanted = rb"pass \d+/1000  batch ([1-9]\d*)(?:/\d+)?  cost "
         while len(set(re.findall(wanted, shown))) < 5:
             self.assertLess(time.monotonic(), deadline, shown)
             if select.select([main_end], [], [], 1)[0]:
@@ -408,7 +408,7 @@ class Documents(Cluster):
         for name in ("README.md", "docs/cluster.md", "docs/events.md"):
             with open(os.path.join(SOURCE, name), encoding="utf-8") as f:
                 for line in f.read().replace("\\\n", " ").split("\n"):
-                    words = shlex.split(line, comments=True) if re.match(r"^([A-Z_]+=\S+ )*paddle ", line) else []
+                    words = shlex.split(line, comments=True) if re.match(r"^([A-Z_]+=\S+ +)*paddle ", line) else []
                     env = dict(w.split("=", 1) for w in words[:words.index("paddle")]) if words else {}
                     command = words[len(env) + 1:]
                     if not command or command[0] not in ("launch", "pserver", "trainer", "status", "run"):
