@@ -168,7 +168,8 @@ void Job::gone(PeerId from) {
   const Peer& peer = context_.peers[from];
   if (state_.exchange) state_.exchange->abandon(from);
   if (!peer.greeted || peer.role == wire::Role::observer) return;
-  if (state_.members.has(peer.trainer)) state_.members[peer.trainer].traffic += peer.traffic;
+  if (peer.role == wire::Role::trainer && state_.members.has(peer.trainer))
+    state_.members[peer.trainer].traffic += peer.traffic;
   state_.members.closed(peer.trainer, peer.incarnation, context_.now);
   if (setup_ && setup_->configurer() == from) {
     drop_store(text(peer.name(), " left while it was sending the first values"));

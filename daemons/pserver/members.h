@@ -58,7 +58,7 @@ struct Member {
   std::optional<wire::LastPush> last_push;
   wire::Progress progress;  // as its last heartbeat said
   Staleness staleness;
-  Traffic traffic;  // of its connections that have ended
+  Traffic traffic;  // of its data connections that have ended
   // By place of the slice: steps of this trainer that are in the slice or, in sync, in the sum of
   // its open round.
   std::vector<uint64_t> steps;

@@ -10,7 +10,7 @@ wire::MemberStatus member_status(const Context& context, const Member& m) {
   const Staleness& s = m.staleness;
   Traffic traffic = m.traffic;
   for (const Peer& p : context.peers)
-    if (p.is_member() && p.trainer == m.id) traffic += p.traffic;
+    if (p.is_trainer() && p.trainer == m.id) traffic += p.traffic;  // without heartbeats
   wire::MemberStatus out{.trainer = m.id,
                          .state = name_of(m.state),
                          .process = m.process,

@@ -18,13 +18,14 @@ std::vector<StepTraffic> step_traffic(const SliceLayout& layout) {
   wire::MessageWriter writer;
   for (const SliceLayout::Group& group : layout.groups) {
     StepTraffic& t = out[group.shard];
-    // Fields that are 0 take no bytes: any step but the first counts.
+    // As they are sent: without an id, and fields that are 0 take no bytes (any step but the
+    // first).
     const std::vector<wire::PushPart> pushed(group.slices.size());
     const std::vector<wire::ValuesPart> pulled(group.slices.size());
     ++t.messages;
     t.bytes_pushed += frame_bytes(
-        writer.write(1, wire::Push{.step = 1, .pull = true, .parts = pushed}), group.bytes);
-    t.bytes_pulled += frame_bytes(writer.write(1, wire::Values{.parts = pulled}), group.bytes);
+        writer.write(0, wire::Push{.step = 1, .pull = true, .parts = pushed}), group.bytes);
+    t.bytes_pulled += frame_bytes(writer.write(0, wire::Values{.parts = pulled}), group.bytes);
   }
   return out;
 }

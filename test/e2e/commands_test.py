@@ -187,7 +187,7 @@ class Documents(EndToEnd):
         for base in ("libcore", "daemons"):
             for directory, _, files in os.walk(os.path.join(SOURCE, base)):
                 for name in files:
-                    if name.endswith(".cc"):
+                    if name.endswith((".cc", ".h")):
                         with open(os.path.join(directory, name), encoding="utf-8") as f:
                             code += f.read()
         for kind, name in structs.items():

@@ -231,7 +231,7 @@ class Launch(Cluster):
                 self.ends(process, 130)
 
     def test_progress_moves_with_the_events(self):
-        """In a long pass without log lines of batches the progress line changes with the events, rate included."""
+        """In a long pass without log lines of batches the progress line changes with the events."""
         job = write_job(self, records=60000, batch=1)
         main_end, other_end = pty.openpty()
         env = {"PATH": os.environ["PATH"], "HOME": self.dir, "TERM": "xterm"}
@@ -241,7 +241,7 @@ class Launch(Cluster):
         os.close(other_end)
         self.addCleanup(os.close, main_end)
         shown, deadline = b"", time.monotonic() + DEADLINE
-        wanted = rb"pass 1/1000  batch ([1-9]\d*)  cost \S+ [^\r]*samples/s"
+        wanted = rb"pass \d+/1000  batch ([1-9]\d*)(?:/\d+)?  cost "
         while len(set(re.findall(wanted, shown))) < 5:
             self.assertLess(time.monotonic(), deadline, shown)
             if select.select([main_end], [], [], 1)[0]:
@@ -305,17 +305,17 @@ class Status(Cluster):
         predicted = [int(n) for n in re.search(r"per step and trainer: (\d+) messages each way, (\d+) bytes pushed, (\d+) bytes pulled", said).groups()]
         self.until(process, r"trainer\.0 \| .* Pass=1 ")
         looks = [json.loads(self.paddle("status", pservers, "--json").stdout)]
-        while len(looks) < 2 or looks[-1]["shards"][0]["step"] < looks[0]["shards"][0]["step"] + 20:
+        while len(looks) < 2 or looks[-1]["shards"][0]["step"] < looks[0]["shards"][0]["step"] + 200:
             looks = looks[:1] + [json.loads(self.paddle("status", pservers, "--json").stdout)]
-        # A shard has handled whole pushes only, so what came in is exact; of what went out one answer may be open.
+        # At the moment of a look one message may be on its way: a difference of one in 200 steps.
         for trainer in (0, 1):
             per_step = [0, 0, 0]
             for before, after in zip(*(look["shards"] for look in looks)):
                 b, a = (s["trainers"][trainer] for s in (before, after))
                 steps = a["step"] - b["step"]
                 per_step = [sum(x) for x in zip(per_step, ((a[k] - b[k]) / steps for k in ("messages_in", "bytes_in", "bytes_out")))]
-            self.assertEqual(per_step[:2], predicted[:2])
-            self.assertAlmostEqual(per_step[2], predicted[2], delta=predicted[2] / 10)
+            for measured, expected in zip(per_step, predicted):
+                self.assertAlmostEqual(measured, expected, delta=expected / 100)
         process.send_signal(signal.SIGTERM)
         self.ends(process, 143)
 
@@ -408,7 +408,7 @@ class Documents(Cluster):
         for name in ("README.md", "docs/cluster.md", "docs/events.md"):
             with open(os.path.join(SOURCE, name), encoding="utf-8") as f:
                 for line in f.read().replace("\\\n", " ").split("\n"):
-                    words = shlex.split(line, comments=True) if re.match(r"^([A-Z_]+=\S+ )*paddle ", line) else []
+                    words = shlex.split(line, comments=True) if re.match(r"^([A-Z_]+=\S+ +)*paddle ", line) else []
                     env = dict(w.split("=", 1) for w in words[:words.index("paddle")]) if words else {}
                     command = words[len(env) + 1:]
                     if not command or command[0] not in ("launch", "pserver", "trainer", "status", "run"):
