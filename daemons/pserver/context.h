@@ -49,12 +49,16 @@ struct Context {
   std::deque<std::string> last_errors = {};
   std::vector<std::unique_ptr<Store>> retired = {};  // until Outbox::drops_bulk was heeded
 
-  void info(const std::string& sentence) const { log_info(label + sentence); }
-  void warn(const std::string& sentence) const { log_warn(label + sentence); }
+  void info(const std::string& sentence, Where where = Where::current()) const {
+    log_info(label + sentence, where);
+  }
+  void warn(const std::string& sentence, Where where = Where::current()) const {
+    log_warn(label + sentence, where);
+  }
   // Also shown by the status.
-  void error(const std::string& sentence) {
+  void error(const std::string& sentence, Where where = Where::current()) {
     constexpr size_t errors_kept = 10;
-    log_error(label + sentence);
+    log_error(label + sentence, where);
     last_errors.push_back(sentence);
     if (last_errors.size() > errors_kept) last_errors.pop_front();
   }
