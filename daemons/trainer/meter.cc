@@ -44,6 +44,21 @@ std::string Meter::evaluators_text(int digits) const {
   return out;
 }
 
+void PassMeters::enter(uint64_t pass, uint64_t step, bool from_start) {
+  if (pass == pass_ && !from_start) return;
+  pass_ = pass;
+  next_step_ = step;
+  whole.clear();
+  period.clear();
+}
+
+void PassMeters::add(uint64_t step, int64_t samples, double cost, std::span<const double> values) {
+  if (step < next_step_) return;
+  whole.add(samples, cost, values);
+  period.add(samples, cost, values);
+  next_step_ = step + 1;
+}
+
 double SampleRate::per_second(uint64_t samples) {
   const auto now = Clock::now();
   const double seconds = std::chrono::duration<double>(now - last_).count();

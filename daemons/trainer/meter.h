@@ -40,6 +40,24 @@ class Meter {
   std::vector<double> sums_;  // of averaged ones: sum over samples; of running ones: the last value
 };
 
+// The meters of a pass and of the log period within it. A step that is computed again after a
+// recovery counts once.
+class PassMeters {
+ public:
+  explicit PassMeters(const std::vector<Evaluator>& evaluators)
+      : whole(evaluators), period(evaluators) {}
+
+  // Training goes on with `step` of a pass; `from_start`: with the first record of it.
+  void enter(uint64_t pass, uint64_t step, bool from_start);
+  void add(uint64_t step, int64_t samples, double cost, std::span<const double> values);
+
+  Meter whole, period;
+
+ private:
+  uint64_t pass_ = ~uint64_t{0};
+  uint64_t next_step_ = 0;  // the first that was not counted yet
+};
+
 // Samples per second between two looks, at most five looks a second.
 class SampleRate {
  public:

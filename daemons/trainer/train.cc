@@ -23,8 +23,7 @@ class TrainLoop {
         o_(session.options()),
         client_(session.client()),
         passes_(static_cast<uint64_t>(o_.integer("num_passes"))),
-        pass_meter_(session.model().evaluators),
-        period_meter_(session.model().evaluators) {}
+        meters_(session.model().evaluators) {}
 
   void run() {
     try {
@@ -96,12 +95,7 @@ class TrainLoop {
 
   void pass(Reader& data) {
     Plan& plan = s_.train_plan();
-    if (metered_pass_ != s_.at.pass || s_.at.record == 0) {
-      metered_pass_ = s_.at.pass;
-      metered_step_ = s_.at.step;
-      pass_meter_.clear();
-      period_meter_.clear();
-    }
+    meters_.enter(s_.at.pass, s_.at.step, s_.at.record == 0);
     while (data.next(batch_)) {
       const TrainPosition after{.step = s_.at.step + 1,
                                 .pass = s_.at.pass,
@@ -109,12 +103,7 @@ class TrainLoop {
                                 .batch = s_.at.batch + 1,
                                 .samples = s_.at.samples + static_cast<uint64_t>(batch_.samples)};
       const Session::Outcome& o = step(plan, data, after);
-      // A step that is computed again after a recovery was counted before.
-      if (s_.at.step >= metered_step_) {
-        pass_meter_.add(batch_.samples, o.cost, o.values);
-        period_meter_.add(batch_.samples, o.cost, o.values);
-        metered_step_ = after.step;
-      }
+      meters_.add(s_.at.step, batch_.samples, o.cost, o.values);
       s_.at = after;
       after_batch();
       if (stop_signal()) return;
@@ -182,7 +171,7 @@ class TrainLoop {
                      .batches = static_cast<uint64_t>(batches_),
                      .samples = s_.at.samples,
                      .rate = rate_.per_second(s_.at.samples),
-                     .cost = pass_meter_.cost(),
+                     .cost = meters_.whole.cost(),
                      .state = state});
   }
 
@@ -197,8 +186,8 @@ class TrainLoop {
                          .batches = batches_,
                          .samples = static_cast<int64_t>(s_.at.samples),
                          .samples_per_second = event_rate_.per_second(s_.at.samples),
-                         .cost = pass_meter_.cost(),
-                         .evaluators = pass_meter_.evaluators()});
+                         .cost = meters_.whole.cost(),
+                         .evaluators = meters_.whole.evaluators()});
   }
 
   static bool every(uint64_t n, int64_t period) {
@@ -220,13 +209,13 @@ class TrainLoop {
   }
 
   void log_period() {
-    const std::string all = pass_meter_.evaluators_text(),
-                      current = period_meter_.evaluators_text();
+    const std::string all = meters_.whole.evaluators_text(),
+                      current = meters_.period.evaluators_text();
     log_progress(text(" Batch=", s_.at.batch, " samples=", s_.at.samples,
-                      " AvgCost=", number_text(pass_meter_.cost()),
-                      " CurrentCost=", number_text(period_meter_.cost()), " Eval: ", all,
+                      " AvgCost=", number_text(meters_.whole.cost()),
+                      " CurrentCost=", number_text(meters_.period.cost()), " Eval: ", all,
                       " CurrentEval: ", current));
-    period_meter_.clear();
+    meters_.period.clear();
   }
 
   void log_test() {
@@ -243,13 +232,13 @@ class TrainLoop {
   }
 
   void end_pass() {
-    log_info(text(" Pass=", s_.at.pass, " Batch=", s_.at.batch, " samples=", pass_meter_.samples(),
-                  " AvgCost=", number_text(pass_meter_.cost()),
-                  " Eval: ", pass_meter_.evaluators_text()));
+    log_info(text(" Pass=", s_.at.pass, " Batch=", s_.at.batch, " samples=",
+                  meters_.whole.samples(), " AvgCost=", number_text(meters_.whole.cost()),
+                  " Eval: ", meters_.whole.evaluators_text()));
     emit(event::PassEnded{trainer_id(), static_cast<int64_t>(s_.at.pass),
-                          static_cast<int64_t>(s_.at.batch), pass_meter_.samples(),
-                          pass_meter_.cost(), pass_meter_.evaluators()});
-    costs_.push_back(pass_meter_.cost());
+                          static_cast<int64_t>(s_.at.batch), meters_.whole.samples(),
+                          meters_.whole.cost(), meters_.whole.evaluators()});
+    costs_.push_back(meters_.whole.cost());
     const uint64_t done = s_.at.pass;
     const bool last = done + 1 == passes_;
     if (client_ && last) {  // see leave()
@@ -284,8 +273,8 @@ class TrainLoop {
                     .batch = static_cast<int64_t>(s_.at.batch),
                     .batches = batches_,
                     .samples = static_cast<int64_t>(s_.at.samples),
-                    .cost = pass_meter_.cost(),
-                    .evaluators = pass_meter_.evaluators_text(4)});
+                    .cost = meters_.whole.cost(),
+                    .evaluators = meters_.whole.evaluators_text(4)});
   }
 
   void draw_curve() {
@@ -303,12 +292,11 @@ class TrainLoop {
   const Options& o_;
   PsClient* client_;  // null where there are no pservers
   uint64_t passes_;
-  uint64_t metered_pass_ = ~uint64_t{0}, metered_step_ = 0;
   SampleRate rate_, event_rate_;
   Pace event_pace_{0.2};
   int64_t batches_ = 0;  // of a pass; 0 = not known
   Batch batch_;
-  Meter pass_meter_, period_meter_;
+  PassMeters meters_;
   Progress progress_;
   std::string saved_;
   std::vector<double> costs_;

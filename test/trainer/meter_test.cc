@@ -1,0 +1,40 @@
+#include "trainer/meter.h"
+
+#include <catch2/catch.hpp>
+
+using namespace paddle;
+
+TEST_CASE("meters of a pass", "[trainer]") {
+  const std::vector<Evaluator> none;
+  PassMeters m(none);
+  m.enter(0, 10, true);
+  m.add(10, 4, 1.0, {});
+  m.add(11, 4, 3.0, {});
+  CHECK(m.whole.samples() == 8);
+  CHECK(m.whole.cost() == 2.0);
+
+  SECTION("count a step once that is computed again") {
+    m.enter(0, 11, false);
+    m.add(11, 4, 3.0, {});
+    CHECK(m.whole.samples() == 8);
+    m.add(12, 4, 5.0, {});
+    CHECK(m.whole.samples() == 12);
+    CHECK(m.whole.cost() == 3.0);
+  }
+  SECTION("begin anew with another pass, and where a pass starts again") {
+    m.enter(1, 12, true);
+    CHECK(m.whole.samples() == 0);
+    m.add(12, 4, 5.0, {});
+    m.enter(1, 12, true);
+    CHECK(m.period.samples() == 0);
+    m.add(12, 4, 7.0, {});
+    CHECK(m.whole.cost() == 7.0);
+  }
+  SECTION("keep the period apart from the pass") {
+    m.period.clear();
+    m.add(12, 2, 5.0, {});
+    CHECK(m.period.samples() == 2);
+    CHECK(m.period.cost() == 5.0);
+    CHECK(m.whole.samples() == 10);
+  }
+}
