@@ -105,8 +105,7 @@ void Joining::decide_next(Time now) {
   const double waited = seconds(times_.start, now);
   require(waited < setup_.peer_timeout, Error::Kind::peer, "gave up after ",
           static_cast<int>(waited), " s: ", decision_.why);
-  phase_ = Phase::pause;
-  times_.wake = now + ask_again;
+  pause(decision_.why, now + ask_again);
 }
 
 void Joining::begin_work(Time now) {
@@ -177,7 +176,7 @@ std::string Joining::disruption(size_t shard, const wire::Failure& failure) {
   const std::string who = "pserver " + setup_.shards[shard];
   switch (failure.code) {
     case wire::FailureCode::refused:
-      if (ask_for_another_id()) return failure.message;
+      if (ask_for_another_id()) return who + ": " + failure.message;
       throw Error(Error::Kind::config, who, " refused: ", failure.message);
     case wire::FailureCode::job_failed:
       throw Error(Error::Kind::peer, "the job ended: ", failure.message);
@@ -226,8 +225,13 @@ void Joining::try_again(const std::string& why, Time now) {
           static_cast<int>(waited), " s: ", why);
   // What does not work at once is not asked a thousand times a second.
   if (tries_ < tries_at_once) return begin(now);
+  pause(why, now + shortest_pause * (1 << std::min(tries_ - tries_at_once, 2)));
+}
+
+void Joining::pause(const std::string& why, Time until) {
   phase_ = Phase::pause;
-  times_.wake = now + shortest_pause * (1 << std::min(tries_ - tries_at_once, 2));
+  paused_for_ = why;
+  times_.wake = until;
 }
 
 void Joining::tick(Time now) {
@@ -247,7 +251,7 @@ void Joining::tick(Time now) {
 // ---- what there is to say
 
 std::string Joining::waiting_for() const {
-  if (phase_ == Phase::pause) return "a moment before the pservers are asked again";
+  if (phase_ == Phase::pause) return "the next try to join: " + paused_for_;
   if (phase_ == Phase::values) return "the values of all parameters";
   const size_t shard = greets(phase_) ? first_missing() : work_.empty() ? 0 : work_.front();
   if (shard >= shards_.size()) return "nothing";

@@ -93,6 +93,7 @@ class Joining {
   void decide_next(Time now);
   void begin_work(Time now);
   void try_again(const std::string& why, Time now);
+  void pause(const std::string& why, Time until);
   bool ask_for_another_id();
   size_t first_missing() const;
 
@@ -107,6 +108,7 @@ class Joining {
   struct {
     Time start, phase, decision, wake;
   } times_;
+  std::string paused_for_;  // what went wrong before the present pause, or what it waits for
   int tries_ = 0;
   int other_ids_ = 0;  // asked for, as another trainer got the one that was given
   bool joined_once_ = false, was_given_id_ = false, beats_ = false;

@@ -185,20 +185,19 @@ void Plan::place_temporaries() {
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return buffers[a].bytes > buffers[b].bytes; });
   size_t total = 0;
-  std::vector<const Buffer*> placed;
+  std::vector<Buffer> placed;  // by offset
   for (const size_t k : order) {
     Buffer& b = buffers[k];
-    std::vector<const Buffer*> clash;
-    for (const Buffer* p : placed)
-      if (p->first <= b.last && b.first <= p->last) clash.push_back(p);
-    std::sort(clash.begin(), clash.end(),
-              [](const Buffer* x, const Buffer* y) { return x->offset < y->offset; });
-    for (const Buffer* p : clash) {
-      if (b.offset + b.bytes <= p->offset) break;
-      b.offset = std::max(b.offset, p->offset + p->bytes);
+    for (const Buffer& p : placed) {
+      if (p.first > b.last || b.first > p.last) continue;
+      if (b.offset + b.bytes <= p.offset) break;
+      b.offset = std::max(b.offset, p.offset + p.bytes);
     }
     total = std::max(total, b.offset + b.bytes);
-    placed.push_back(&b);
+    placed.insert(
+        std::upper_bound(placed.begin(), placed.end(), b,
+                         [](const Buffer& x, const Buffer& y) { return x.offset < y.offset; }),
+        b);
   }
   if (arena_.empty() || arena_.bytes() < total)
     arena_ = Tensor(DType::u8, {static_cast<int64_t>(total)});

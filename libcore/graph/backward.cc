@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
+#include <unordered_map>
 
 #include "graph/op_def.h"
 
@@ -170,11 +172,13 @@ class Backward {
 
 // op_role_var tells which parameter gradients an op finishes.
 void name_role_vars(Block& block, size_t from, const std::vector<ParamGrad>& pairs) {
+  std::unordered_map<std::string_view, std::string_view> param_of;
+  for (const ParamGrad& pg : pairs) param_of.emplace(pg.grad, pg.param);
   for (size_t i = from; i < block.ops().size(); ++i) {
     Strings vars;
     for (const std::string& out : block.ops()[i]->out.all())
-      for (const ParamGrad& pg : pairs)
-        if (pg.grad == out) vars.insert(vars.end(), {pg.param, pg.grad});
+      if (const auto it = param_of.find(out); it != param_of.end())
+        vars.insert(vars.end(), {std::string(it->second), out});
     block.ops()[i]->attrs.set(role::var_attr, vars);
   }
 }

@@ -73,8 +73,10 @@ std::string Layer::add_bias(const std::string& x, const ParamAttr& attr, int fro
 std::string Layer::activate(const std::string& x, const std::string& act) const {
   if (act.empty()) return x;
   const OpDef* def = find_op_def(act);
-  require(def && def->in.size() == 1 && def->in[0].name == "X", Error::Kind::config, "layer ",
-          name_, ": there is no activation '", act, "'", did_you_mean(act, op_types()));
+  // Not by require(), which would look for a suggestion every time.
+  if (def == nullptr || def->in.size() != 1 || def->in[0].name != "X")
+    throw Error(Error::Kind::config, "layer ", name_, ": there is no activation '", act, "'",
+                did_you_mean(act, op_types()));
   return op(act, {{"X", {x}}});
 }
 

@@ -49,6 +49,17 @@ size_t count(const std::string& text, const std::string& word) {
   return n;
 }
 
+// A chain of fully connected layers; every tenth has no activation.
+void fc_chain(Trained& t, int layers) {
+  const Builder b(t.net);
+  data(b, "x", {4});
+  std::string h = "x";
+  for (int i = 0; i < layers; ++i) h = fc(b, h, 4, {.act = i % 10 == 9 ? "" : "tanh"});
+  t.loss = mean(b, h);
+  minimize(b, t.loss, Optimizer("sgd", 0.1));
+  t.feeds = {{"x", random_tensor(DType::f32, {2, 4}, 9)}};
+}
+
 }  // namespace
 
 TEST_CASE("fusion changes nothing but speed", "[exec]") {
@@ -113,4 +124,17 @@ TEST_CASE("fusion finds its patterns", "[exec]") {
     CHECK(count(plan, "fused_embedding_seq_pool_grad:") == 1);
     CHECK_THAT(plan, !Contains("lookup_table"));
   }
+}
+
+TEST_CASE("every layer of a long chain is fused", "[exec]") {
+  constexpr size_t layers = 300;
+  Trained t;
+  fc_chain(t, layers);
+  const std::string plan = fused_text(t, {t.loss});
+  CHECK(count(plan, "fused_fc:") == layers);
+  CHECK(count(plan, "fused_fc_grad:") == layers);
+  CHECK(count(plan, "WOut=") == layers);
+  CHECK(count(plan, "BiasOut=") == layers);
+  // What is left beside them: mean, the first gradient and mean's.
+  CHECK(count(plan, "\n") == 2 * layers + 3 + 1);
 }

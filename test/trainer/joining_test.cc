@@ -7,6 +7,7 @@
 
 using namespace paddle;
 using Catch::Matchers::Contains;
+using Catch::Matchers::StartsWith;
 
 namespace joining_test {
 namespace {
@@ -93,6 +94,7 @@ TEST_CASE("joining: from greeting to the values", "[trainer]") {
     CHECK(j.kinds() == Kinds{Kind::beat});
     CHECK_THAT(j.last.back().text, Contains("host:7"));
     CHECK(j.joining.wake_at() > j.now);
+    CHECK_THAT(j.joining.waiting_for(), StartsWith("the next try to join: ") && Contains("host:7"));
     j.pass(0.01);
     CHECK(j.kinds().empty());
     j.pass(0.2);
@@ -162,8 +164,15 @@ TEST_CASE("joining: what goes wrong", "[trainer]") {
     j.kinds();
     j.joining.broken(0, "reset", j.now);
     CHECK(j.kinds().empty());
+    CHECK(j.joining.waiting_for() == "the next try to join: pserver a:1: reset");
     j.pass(0.05);
     CHECK(j.kinds() == Kinds{Kind::greet, Kind::greet});
+    // What the pause is for is the last error, not the first.
+    j.welcome(0, j.ready(0, 0));
+    j.welcome(1, j.ready(1, 0));
+    j.kinds();
+    j.joining.failed(1, {wire::FailureCode::stopping, "it is stopping"}, j.now);
+    CHECK(j.joining.waiting_for() == "the next try to join: pserver b:2: it is stopping");
   }
   SECTION("an incarnation that has expired is replaced, and the heartbeat with it") {
     j.welcome(0, j.ready(0, 0));
