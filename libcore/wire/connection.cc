@@ -296,7 +296,8 @@ void Connection::send_frame(Bytes head, std::span<const Bytes> pieces, Bulk life
       std::memcpy(gather(p.size()), p.data(), p.size());
       continue;
     }
-    pieces_.push_back({.size = p.size(), .outside = p.data()});
+    pieces_.push_back(
+        {.size = p.size(), .outside = p.data(), .kept = {}, .live = lifetime == Bulk::live});
     queued_ += p.size();
     ++large;
   }
@@ -315,6 +316,23 @@ void Connection::keep_unsent(size_t pieces) {
     p->outside = p->kept.data();
     kept_ += p->kept.size();
   }
+}
+
+// The kernel took a part of the first piece, which may change now: the rest of a word that was cut
+// is sent as it is.
+void Connection::keep_word() {
+  Piece& p = pieces_.front();
+  const size_t rest = std::min((8 - reinterpret_cast<uintptr_t>(p.outside) % 8) % 8, p.size);
+  if (rest == 0) return;
+  std::vector<std::byte> word(p.outside, p.outside + rest);
+  p.outside += rest;
+  p.size -= rest;
+  if (p.size == 0) pieces_.pop_front();
+  kept_ += rest;
+  Piece& first = pieces_.emplace_front();
+  first.size = rest;
+  first.kept = std::move(word);
+  first.outside = first.kept.data();
 }
 
 void Connection::flush() {
@@ -351,7 +369,10 @@ void Connection::drop_sent(size_t bytes) {
       p.outside += part;
     else
       p.begin += part;
-    if (p.size > 0) break;
+    if (p.size > 0) {
+      if (p.live) keep_word();
+      break;
+    }
     kept_ -= p.kept.size();
     pieces_.pop_front();
   }

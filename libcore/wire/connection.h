@@ -70,6 +70,8 @@ class Handler {
 enum class Bulk {
   stays,    // until it is sent: the connection refers to it
   changes,  // what the kernel does not take at once is copied
+  live,     // its place until it is sent, not its content: sent is what is there when the kernel
+            // takes it, but never a word of 8 bytes (at an address divisible by 8) in two states
 };
 
 class Connection final : public std::enable_shared_from_this<Connection>, private StreamUser {
@@ -122,6 +124,7 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
     size_t begin = 0, size = 0;          // in gathered_, where `outside` is null
     const std::byte* outside = nullptr;  // large bulk, or `kept`
     std::vector<std::byte> kept;
+    bool live = false;
   };
 
   Connection(std::unique_ptr<Stream> stream, Handler& handler, bool greeting);
@@ -129,6 +132,7 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
   void wait_for(StreamEvent event);
   void send_frame(Bytes head, std::span<const Bytes> pieces, Bulk lifetime);
   void keep_unsent(size_t pieces);
+  void keep_word();
   std::byte* gather(size_t size);
   void await_read(StreamEvent until = StreamEvent::readable);
   bool has_enough() const;
