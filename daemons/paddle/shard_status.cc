@@ -10,32 +10,6 @@
 namespace paddle {
 namespace {
 
-TrainerStatus trainer_of(wire::MemberStatus& m) {
-  wire::Progress& p = m.progress;
-  return {.id = m.trainer,
-          .state = std::move(m.state),
-          .process = std::move(m.process),
-          .seconds = m.seconds,
-          .step = m.step,
-          .pass = p.pass,
-          .passes = p.passes,
-          .batch = p.batch,
-          .batches = p.batches,
-          .samples = p.samples,
-          .rate = p.rate,
-          .cost = p.cost,
-          .doing = std::move(p.state),
-          .error = std::move(p.error),
-          .staleness_max = m.staleness_max,
-          .dropped = m.dropped,
-          .not_finite = m.not_finite,
-          .staleness_mean = m.staleness_mean,
-          .bytes_in = m.bytes_in,
-          .bytes_out = m.bytes_out,
-          .messages_in = m.messages_in,
-          .messages_out = m.messages_out};
-}
-
 constexpr const char* too_late = "no answer in time";
 
 // The conversation with one shard: Hello, Welcome, StatusAsk, Status.
@@ -120,7 +94,7 @@ void read_status(wire::Status& from, ShardStatus& out) {
   out.uptime = from.uptime;
   out.steps_per_second = from.steps_per_second;
   out.cpu_seconds = from.cpu_seconds;
-  for (wire::MemberStatus& m : from.members) out.trainers.push_back(trainer_of(m));
+  out.trainers = std::move(from.members);
   out.slices = std::move(from.slices);
   out.snapshots = std::move(from.snapshots);
   out.last_errors = std::move(from.last_errors);

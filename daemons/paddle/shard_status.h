@@ -11,19 +11,7 @@
 
 namespace paddle {
 
-struct TrainerStatus {
-  uint32_t id = 0;
-  std::string state, process;
-  double seconds = 0;  // in that state
-  uint64_t step = 0, pass = 0, passes = 0, batch = 0, batches = 0, samples = 0;
-  double rate = 0, cost = 0;
-  std::string doing, error;  // as it reported
-  uint64_t staleness_max = 0, dropped = 0, not_finite = 0;
-  double staleness_mean = 0;
-  // Of its data connections since it joined, whole frames; in: from the trainer to the shard.
-  uint64_t bytes_in = 0, bytes_out = 0, messages_in = 0, messages_out = 0;
-};
-
+using wire::MemberStatus;
 using wire::SliceStatus;
 
 struct ShardStatus {
@@ -34,7 +22,7 @@ struct ShardStatus {
   uint64_t instance = 0, epoch = 0, step = 0, bytes_in = 0, bytes_out = 0;
   std::string build, job, mode, state, waiting;
   double uptime = 0, steps_per_second = 0, cpu_seconds = 0;
-  std::vector<TrainerStatus> trainers;
+  std::vector<MemberStatus> trainers;
   std::vector<SliceStatus> slices;
   std::vector<uint64_t> snapshots;
   std::vector<std::string> last_errors;

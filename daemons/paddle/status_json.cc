@@ -4,22 +4,23 @@
 namespace paddle {
 namespace {
 
-std::string json_of(const TrainerStatus& t) {
+std::string json_of(const MemberStatus& t) {
+  const wire::Progress& p = t.progress;
   return JsonObject()
-      .add("id", t.id)
+      .add("id", t.trainer)
       .add("state", t.state)
       .add("seconds", t.seconds)
       .add("process", t.process)
       .add("step", t.step)
-      .add("pass", t.pass)
-      .add("passes", t.passes)
-      .add("batch", t.batch)
-      .add("batches", t.batches)
-      .add("samples", t.samples)
-      .add("samples_per_second", t.rate)
-      .add("cost", t.cost)
-      .add("doing", t.doing)
-      .add("error", t.error)
+      .add("pass", p.pass)
+      .add("passes", p.passes)
+      .add("batch", p.batch)
+      .add("batches", p.batches)
+      .add("samples", p.samples)
+      .add("samples_per_second", p.rate)
+      .add("cost", p.cost)
+      .add("doing", p.state)
+      .add("error", p.error)
       .add("staleness_max", t.staleness_max)
       .add("staleness_mean", t.staleness_mean)
       .add("dropped", t.dropped)
@@ -58,7 +59,7 @@ std::string json_of(const ShardStatus& s) {
       .add("bytes_in", s.bytes_in)
       .add("bytes_out", s.bytes_out)
       .add("waiting", s.waiting)
-      .raw("trainers", json_list(s.trainers, [](const TrainerStatus& t) { return json_of(t); }))
+      .raw("trainers", json_list(s.trainers, [](const MemberStatus& t) { return json_of(t); }))
       .raw("slices", json_list(s.slices, [](const SliceStatus& slice) { return json_of(slice); }))
       .raw("snapshots", json_list(s.snapshots, [](uint64_t step) { return json_value(step); }))
       .raw("last_errors",
@@ -73,7 +74,7 @@ std::string status_json(std::span<const ShardStatus> shards) {
   return JsonObject()
              .raw("shards", json_list(all, [](const ShardStatus& s) { return json_of(s); }))
              .raw("trainers",
-                  json_list(trainers_of(shards), [](const TrainerStatus& t) { return json_of(t); }))
+                  json_list(trainers_of(shards), [](const MemberStatus& t) { return json_of(t); }))
              .done() +
          "\n";
 }

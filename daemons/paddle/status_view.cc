@@ -100,9 +100,9 @@ std::string of(uint64_t n, uint64_t all) { return all > 0 ? text(n, "/", all) : 
 
 // "2 + 2 messages, 40.0 KiB + 39.9 KiB": what a step moved to and from the shards since `before`;
 // "" where there was no step.
-std::string traffic_text(const TrainerStatus& t, std::span<const TrainerStatus> before) {
-  for (const TrainerStatus& b : before) {
-    if (b.id != t.id || t.step <= b.step || t.messages_in <= b.messages_in) continue;
+std::string traffic_text(const MemberStatus& t, std::span<const MemberStatus> before) {
+  for (const MemberStatus& b : before) {
+    if (b.trainer != t.trainer || t.step <= b.step || t.messages_in <= b.messages_in) continue;
     const auto steps = static_cast<double>(t.step - b.step);
     const auto each = [&](uint64_t now, uint64_t then) {
       return static_cast<double>(now - then) / steps;
@@ -115,23 +115,24 @@ std::string traffic_text(const TrainerStatus& t, std::span<const TrainerStatus> 
   return "";
 }
 
-std::string trainer_table(std::span<const TrainerStatus> trainers,
-                          std::span<const TrainerStatus> before, bool async) {
+std::string trainer_table(std::span<const MemberStatus> trainers,
+                          std::span<const MemberStatus> before, bool async) {
   std::vector<Row> rows;
-  for (const TrainerStatus& t : trainers) {
-    const bool progress = t.passes > 0;
-    Row row{std::to_string(t.id),
+  for (const MemberStatus& t : trainers) {
+    const wire::Progress& p = t.progress;
+    const bool progress = p.passes > 0;
+    Row row{std::to_string(t.trainer),
             t.state + " " + duration_text(t.seconds),
             std::to_string(t.step),
-            progress ? of(std::min(t.pass + 1, t.passes), t.passes) : "",
-            progress ? of(t.batch, t.batches) : "",
-            progress && t.samples > 0 ? number(t.cost) : "",
-            progress && t.samples > 0 ? rate_text(t.rate) : ""};
+            progress ? of(std::min(p.pass + 1, p.passes), p.passes) : "",
+            progress ? of(p.batch, p.batches) : "",
+            progress && p.samples > 0 ? number(p.cost) : "",
+            progress && p.samples > 0 ? rate_text(p.rate) : ""};
     if (async) row.push_back(text(t.staleness_max, " (", number(t.staleness_mean, "%.1f"), ")"));
     row.push_back(traffic_text(t, before));
     row.push_back(t.dropped + t.not_finite == 0 ? "0" : text(t.dropped, "+", t.not_finite));
     row.push_back(t.process);
-    row.push_back(t.error.empty() ? t.doing : "FAILS: " + t.error);
+    row.push_back(p.error.empty() ? p.state : "FAILS: " + p.error);
     rows.push_back(std::move(row));
   }
   Row head{"TRAINER", "STATE", "STEP", "PASS", "BATCH", "COST", "SAMPLES/S"};
@@ -170,25 +171,22 @@ std::string notes(std::span<const ShardStatus> shards, const std::vector<std::st
 
 }  // namespace
 
-std::vector<TrainerStatus> trainers_of(std::span<const ShardStatus> shards) {
-  std::map<uint32_t, TrainerStatus> by_id;
+std::vector<MemberStatus> trainers_of(std::span<const ShardStatus> shards) {
+  std::map<uint32_t, MemberStatus> by_id;
   std::map<uint32_t, double> shards_of;
   for (const ShardStatus& shard : shards)
-    for (const TrainerStatus& t : shard.trainers) {
-      const auto [found, fresh] = by_id.emplace(t.id, t);
-      shards_of[t.id] += 1;
+    for (const MemberStatus& t : shard.trainers) {
+      const auto [found, fresh] = by_id.emplace(t.trainer, t);
+      shards_of[t.trainer] += 1;
       if (fresh) continue;
-      TrainerStatus& sum = found->second;
+      MemberStatus& sum = found->second;
       if (("/" + sum.state + "/").find("/" + t.state + "/") == std::string::npos)
         sum.state += "/" + t.state;
       // The progress that the shard with the latest heartbeat has.
-      if (t.samples > sum.samples) {
-        sum.pass = t.pass, sum.passes = t.passes, sum.batch = t.batch, sum.batches = t.batches;
-        sum.samples = t.samples, sum.rate = t.rate, sum.cost = t.cost;
-        sum.doing = t.doing;
-      }
+      const std::string error = sum.progress.error.empty() ? t.progress.error : sum.progress.error;
+      if (t.progress.samples > sum.progress.samples) sum.progress = t.progress;
+      sum.progress.error = error;  // the first one of any shard
       if (sum.process.empty()) sum.process = t.process;
-      if (sum.error.empty()) sum.error = t.error;
       sum.seconds = std::min(sum.seconds, t.seconds);
       sum.step = std::max(sum.step, t.step);
       sum.staleness_max = std::max(sum.staleness_max, t.staleness_max);
@@ -200,7 +198,7 @@ std::vector<TrainerStatus> trainers_of(std::span<const ShardStatus> shards) {
       sum.messages_in += t.messages_in;
       sum.messages_out += t.messages_out;
     }
-  std::vector<TrainerStatus> out;
+  std::vector<MemberStatus> out;
   for (auto& [id, t] : by_id) {
     t.staleness_mean /= shards_of[id];
     out.push_back(std::move(t));

@@ -18,6 +18,6 @@ std::string status_tables(std::span<const ShardStatus> shards, std::span<const S
 std::string status_json(std::span<const ShardStatus> shards);
 
 // The trainers over all shards: numbers added up or the largest, states that differ joined by '/'.
-std::vector<TrainerStatus> trainers_of(std::span<const ShardStatus> shards);
+std::vector<MemberStatus> trainers_of(std::span<const ShardStatus> shards);
 
 }  // namespace paddle

@@ -190,8 +190,13 @@ void Exchange::apply(PeerId peer, uint64_t id, const wire::Push& p) {
   }
   if (!p.pull) return context_.out.send(peer, id, wire::Ack{});
   context_.out.begin_values(peer, id, false);
-  for (const wire::ValuesPart& v : values_)
-    context_.out.add_part(v, store_.slice(v.slice)->values());
+  bool live = true;  // as in Waits
+  for (const wire::ValuesPart& v : values_) {
+    const Slice& s = *store_.slice(v.slice);
+    context_.out.add_part(v, s.values());
+    live = live && s.lowered();
+  }
+  context_.out.last().live = live;
 }
 
 // The versions that this push makes, or an Ack.

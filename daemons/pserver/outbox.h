@@ -26,6 +26,7 @@ struct ShardAction {
   wire::Body body;                     // `parts` of Values are set by Outbox::body()
   std::string why;                     // close
   bool stays = false;                  // the bulk keeps its place and content until it is sent
+  bool live = false;                   // its place only: what is there when it is sent will do
   uint32_t first_part = 0, parts = 0;  // of Values, in the outbox
   uint32_t first_bulk = 0, bulks = 0;  // in the outbox
   std::vector<std::byte> kept;         // bulk that exists nowhere else

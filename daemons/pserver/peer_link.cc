@@ -40,7 +40,7 @@ void PeerLink::check_deadlines(bool greeted, Time now) {
   wire::Connection& c = *connection_;
   if (!greeted && seconds(c.since(), now) > greeting_seconds)
     return c.close(text("no greeting for ", greeting_seconds, " s"));
-  const bool within = c.within_frame() && !c.held();  // one that is held waits for us
+  const bool within = c.within_frame() && !c.held() && !c.paused();  // those wait for us
   if (within && seconds(c.last_heard(), now) > frame_seconds)
     return c.close(text("half a message, and nothing more for ", frame_seconds, " s"));
   if (!within || c.messages_in() != frame_) {

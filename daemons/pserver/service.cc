@@ -216,7 +216,9 @@ void Service::send(ShardAction& a) {
     *status = complete_status(std::move(*status));
   const Bytes kept(a.kept);
   link.connection().send(a.id, out.body(a), a.kept.empty() ? out.bulk(a) : std::span(&kept, 1),
-                         a.stays ? wire::Bulk::stays : wire::Bulk::changes);
+                         a.stays  ? wire::Bulk::stays
+                         : a.live ? wire::Bulk::live
+                                  : wire::Bulk::changes);
   if (link.touched) return;
   link.touched = true;
   touched_.push_back(&link);

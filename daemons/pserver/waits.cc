@@ -46,6 +46,10 @@ void Waits::await(const Peer& who, PeerId peer, uint64_t id, std::span<const wir
   // In sync no slice changes before this trainer has pushed again, which it does after it has read
   // this answer; where no round waits for it, that does not hold.
   r.stays = sync_ && member.state == MemberState::joined;
+  // Otherwise nothing is copied either, or a slow trainer would cost a copy of what it reads. An
+  // element may then be newer than the version that the answer names, as it may be in a trainer,
+  // which uses values while they arrive. A lowered update leaves the memory where it is.
+  r.live = !sync_ && member.state == MemberState::joined;
   for (const wire::PullPart& part : parts) {
     const Where where = find(*store_.slice(part.slice), part.version, member);
     if (where == Where::later) ++r.missing;
@@ -69,16 +73,18 @@ void Waits::await(const Peer& who, PeerId peer, uint64_t id, std::span<const wir
 }
 
 void Waits::answer(const Request& r) {
-  bool stays = r.stays;
+  bool stays = r.stays, live = r.live;
   out_.begin_values(r.peer, r.id, false);
   for (const wire::PullPart& part : r.parts) {
     const Slice& slice = *store_.slice(part.slice);
     const bool before = sync_ && part.version + 1 == slice.version() && !slice.previous().empty();
     stays = stays && !before;  // the next gradient overwrites it
+    live = live && slice.lowered();
     out_.add_part({before ? slice.version() - 1 : slice.version(), part.slice, 0},
                   before ? slice.previous() : slice.values());
   }
   out_.last().stays = stays;
+  out_.last().live = live;
 }
 
 void Waits::release(uint32_t request) {

@@ -22,7 +22,8 @@ class Waits {
     uint64_t id = 0;
     std::vector<wire::PullPart> parts;
     uint32_t missing = 0;  // parts whose version is not there yet
-    bool stays = false;    // the answer may refer to the slices' memory
+    bool stays = false;    // the answer may refer to the slices' memory, which does not change
+    bool live = false;     // the answer may refer to it though it changes
   };
   // Answers now or later, with a failure where a version is gone or can never come. The slices are
   // in the store; `member` is the trainer that asks.

@@ -1,21 +1,14 @@
 #include "options/cluster.h"
 
 #include <algorithm>
-#include <charconv>
-#include <optional>
 
+#include "base/endpoint.h"
 #include "base/error.h"
 
 namespace paddle {
 namespace {
 
-constexpr int64_t last_port = 65535;
 using Problems = std::vector<std::string>;
-
-struct Entry {  // of the list of pservers
-  std::string host;
-  std::optional<int64_t> port;
-};
 
 std::string stripped(const std::string& word) {
   const size_t first = word.find_first_not_of(" \t");
@@ -33,39 +26,9 @@ std::vector<std::string> split(const std::string& list) {
   return out;
 }
 
-std::optional<int64_t> parse_port(const std::string& word) {
-  int64_t port = 0;
-  const auto [end, failure] = std::from_chars(word.data(), word.data() + word.size(), port);
-  if (failure != std::errc() || end != word.data() + word.size() || port < 1 || port > last_port)
-    return std::nullopt;
-  return port;
-}
-
-bool is_host(const std::string& host) {
-  return !host.empty() && host.find_first_of(" \t/@[]") == std::string::npos;
-}
-
-// What is wrong with the entry, "" if nothing.
-std::string read_entry(const std::string& word, Entry& entry) {
-  if (word.empty()) return "is empty: take the comma out";
-  size_t colon = word.rfind(':');
-  if (word[0] == '[') {
-    const size_t close = word.find(']');
-    if (close == std::string::npos) return "has no closing bracket";
-    entry.host = word.substr(0, close + 1);
-    if (!is_host(word.substr(1, close - 1))) return "has no address in its brackets";
-    if (close + 1 == word.size()) return "";
-    if (word[close + 1] != ':') return "must be [address] or [address]:port";
-    colon = close + 1;
-  } else if (colon != std::string::npos && word.find(':') != colon) {
-    return "has several colons; an IPv6 address stands in brackets: [" + word + "]";
-  } else {
-    entry.host = word.substr(0, colon);
-    if (!is_host(entry.host)) return "is no host name or address";
-    if (colon == std::string::npos) return "";
-  }
-  entry.port = parse_port(word.substr(colon + 1));
-  return entry.port ? "" : "has no port from 1 to 65535 after its last colon";
+// What is wrong with an entry of the list, "" if nothing.
+std::string read_entry(const std::string& word, EndpointText& entry) {
+  return word.empty() ? "is empty: take the comma out" : read_endpoint(word, entry);
 }
 
 // Appends `count` endpoints from `port` on; false where they go over the last port.
@@ -92,7 +55,7 @@ Endpoints read_endpoints(const Options& options, Problems& problems) {
                 sparse = options.integer("ports_num_for_sparse"), port = options.integer("port");
   Endpoints endpoints;
   for (const std::string& word : split(options.text("pservers"))) {
-    Entry entry;
+    EndpointText entry;
     if (const std::string problem = read_entry(word, entry); !problem.empty()) {
       problems.push_back(
           text("pservers: '", word, "' ", problem, " (", options.source("pservers"), ")"));
@@ -105,9 +68,10 @@ Endpoints read_endpoints(const Options& options, Problems& problems) {
       continue;
     }
     const int64_t first = entry.port.value_or(port);
+    const std::string host = entry.brackets ? "[" + entry.host + "]" : entry.host;
     const bool with_sparse = !entry.port || options.given("ports_num_for_sparse");
-    if (!expand(entry.host, first, dense, endpoints.dense) ||
-        !expand(entry.host, first + dense, with_sparse ? sparse : 0, endpoints.sparse))
+    if (!expand(host, first, dense, endpoints.dense) ||
+        !expand(host, first + dense, with_sparse ? sparse : 0, endpoints.sparse))
       problems.push_back(text("pservers: the ports of '", word, "' from ", first,
                               " on go over 65535; take a lower port, or lower ports_num or "
                               "ports_num_for_sparse"));

@@ -2,25 +2,19 @@
 #include <boost/asio/connect.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
+#include "base/endpoint.h"
 #include "base/error.h"
 #include "wire/tcp_stream.h"
 
 namespace paddle::wire {
+
 Endpoint parse_endpoint(const std::string& text, const std::string& what) {
-  const size_t colon = text.rfind(':');
-  require(colon != std::string::npos && colon > 0, Error::Kind::config, what, " '", text,
+  EndpointText read;
+  const std::string problem = read_endpoint(text, read);
+  require(problem.empty(), Error::Kind::config, what, " '", text, "' ", problem);
+  require(read.port.has_value(), Error::Kind::config, what, " '", text,
           "' has no port: write host:port");
-  Endpoint out;
-  out.host = text.substr(0, colon);
-  if (out.host.size() > 2 && out.host.front() == '[' && out.host.back() == ']')
-    out.host = out.host.substr(1, out.host.size() - 2);
-  const std::string port = text.substr(colon + 1);
-  const bool digits = !port.empty() && port.size() <= 5 &&
-                      port.find_first_not_of("0123456789") == std::string::npos;
-  require(digits && std::stoi(port) >= 1 && std::stoi(port) <= 65535, Error::Kind::config, what,
-          " '", text, "' has the port '", port, "', which must be a number from 1 to 65535");
-  out.port = static_cast<uint16_t>(std::stoi(port));
-  return out;
+  return {read.host, static_cast<uint16_t>(*read.port)};
 }
 
 asio::awaitable<std::unique_ptr<Stream>> connect(Endpoint to, double seconds) {

@@ -15,7 +15,9 @@ constexpr size_t bulk_part = 512u << 10;   // read in one go, so that it is seen
 constexpr size_t small_bulk = 4u << 10;    // up to here bulk is copied behind its head
 constexpr size_t flush_above = 32u << 10;  // gathered bytes that leave without flush()
 constexpr size_t max_kept = 256u << 20;    // copies for a peer that does not read
-constexpr size_t max_gathered = 4u << 20;  // small answers that wait for one that does not read
+// Above these no further message is read from a peer that does not read.
+constexpr size_t max_gathered = 4u << 20;  // small answers that wait for it
+constexpr size_t enough_kept = 4u << 20;   // copies that wait for it
 constexpr size_t max_pieces = 64;          // per system call
 constexpr int reads_per_turn = 16;         // before other connections get theirs
 
@@ -70,13 +72,23 @@ void Connection::on_ready(StreamEvent event, const std::error_code& error) {
 
 // ---- reading
 
-// Only one side of a connection may stop reading, or both could wait for each other.
-bool Connection::has_enough() const { return accepted_ && gathered_.size() > max_gathered; }
+// Whether to read no further message for now, as the peer does not read its answers. With it the
+// copies for a peer are at most enough_kept and one answer more. Why nobody waits for ever:
+// - Only the side that accepted stops reading. The side that connected reads whenever it runs its
+//   io_context, whether or not it could write; so what is queued here leaves, and reading goes on.
+// - It stops between messages only. A message whose bulk is coming in has a place in memory that
+//   others may wait for; it comes in to its end, and a connection that stops has no such place.
+bool Connection::has_enough() const {
+  return accepted_ && state_ == State::header &&
+         (gathered_.size() > max_gathered || kept_ > enough_kept);
+}
 
 void Connection::await_read(StreamEvent until) {
   if (!open_ || reader_waits_ || held_) return;
   paused_ = has_enough();
   if (paused_) return;
+  if (unparsed_)
+    return asio::post(stream_->executor(), [self = shared_from_this()] { self->read_on(); });
   reader_waits_ = until;
   wait_for(until);
 }
@@ -119,13 +131,15 @@ void Connection::read_some() {
 void Connection::parse(size_t in_bulk) {
   try {
     if (in_bulk > 0) take_bulk(in_bulk);
-    while (open_ && !held_ && parse_step()) {
+    while (open_ && !held_ && !has_enough() && parse_step()) {
     }
   } catch (const Error& e) {
     return fail(e.what());
   }
   if (!open_) return;
-  // What is left is the start of a frame: move it to the front, so that there is room for the rest.
+  unparsed_ = has_enough();
+  // What is left is the start of a frame, or frames for later: move it to the front, so that there
+  // is room for the rest.
   auto* buffer = reinterpret_cast<std::byte*>(read_room_.data());
   const size_t left = read_end_ - read_begin_;
   if (left > 0 && read_begin_ > 0) std::memmove(buffer, buffer + read_begin_, left);
@@ -244,7 +258,7 @@ void Connection::resume() {
   asio::post(stream_->executor(), [self = shared_from_this()] { self->read_on(); });
 }
 
-// The head is there, and possibly more behind it.
+// Something may be in the buffer already.
 void Connection::read_on() {
   if (!open_ || held_) return;
   parse(0);
@@ -282,7 +296,8 @@ void Connection::send_frame(Bytes head, std::span<const Bytes> pieces, Bulk life
       std::memcpy(gather(p.size()), p.data(), p.size());
       continue;
     }
-    pieces_.push_back({.size = p.size(), .outside = p.data()});
+    pieces_.push_back(
+        {.size = p.size(), .outside = p.data(), .kept = {}, .live = lifetime == Bulk::live});
     queued_ += p.size();
     ++large;
   }
@@ -299,7 +314,25 @@ void Connection::keep_unsent(size_t pieces) {
     --pieces;
     p->kept.assign(p->outside, p->outside + p->size);
     p->outside = p->kept.data();
+    kept_ += p->kept.size();
   }
+}
+
+// The kernel took a part of the first piece, which may change now: the rest of a word that was cut
+// is sent as it is.
+void Connection::keep_word() {
+  Piece& p = pieces_.front();
+  const size_t rest = std::min((8 - reinterpret_cast<uintptr_t>(p.outside) % 8) % 8, p.size);
+  if (rest == 0) return;
+  std::vector<std::byte> word(p.outside, p.outside + rest);
+  p.outside += rest;
+  p.size -= rest;
+  if (p.size == 0) pieces_.pop_front();
+  kept_ += rest;
+  Piece& first = pieces_.emplace_front();
+  first.size = rest;
+  first.kept = std::move(word);
+  first.outside = first.kept.data();
 }
 
 void Connection::flush() {
@@ -336,11 +369,17 @@ void Connection::drop_sent(size_t bytes) {
       p.outside += part;
     else
       p.begin += part;
-    if (p.size == 0) pieces_.pop_front();
+    if (p.size > 0) {
+      if (p.live) keep_word();
+      break;
+    }
+    kept_ -= p.kept.size();
+    pieces_.pop_front();
   }
-  if (!pieces_.empty()) return;
-  gathered_.clear();
-  if (paused_) await_read();
+  if (pieces_.empty()) gathered_.clear();
+  if (!paused_ || has_enough()) return;
+  last_heard_ = Clock::now();
+  await_read();
 }
 
 void Connection::await_write(StreamEvent until) {
@@ -360,7 +399,7 @@ void Connection::fail(const std::string& why) {
   stream_->close();
   pieces_.clear();
   gathered_.clear();
-  queued_ = 0;
+  queued_ = kept_ = 0;
   handler_.closed(*this, why);
 }
 

@@ -70,6 +70,8 @@ class Handler {
 enum class Bulk {
   stays,    // until it is sent: the connection refers to it
   changes,  // what the kernel does not take at once is copied
+  live,     // its place until it is sent, not its content: sent is what is there when the kernel
+            // takes it, but never a word of 8 bytes (at an address divisible by 8) in two states
 };
 
 class Connection final : public std::enable_shared_from_this<Connection>, private StreamUser {
@@ -102,6 +104,7 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
   bool open() const { return open_; }
   const std::string& peer() const { return stream_->peer(); }  // "127.0.0.1:40312"
   size_t queued() const { return queued_; }  // bytes that were not handed to the kernel yet
+  size_t kept() const { return kept_; }      // bytes of copies among them (Bulk::changes)
   // Since the connection began. Messages count when they are complete, or queued.
   uint64_t bytes_in() const { return bytes_in_; }
   uint64_t bytes_out() const { return bytes_out_; }
@@ -109,8 +112,10 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
   uint64_t messages_out() const { return messages_out_; }
   // Its handler holds it: that nothing comes in is not the peer's doing.
   bool held() const { return held_; }
+  // It reads no further message until its peer has read answers.
+  bool paused() const { return paused_; }
   Clock::time_point since() const { return since_; }            // of the connection
-  Clock::time_point last_heard() const { return last_heard_; }  // bytes came in, or resume()
+  Clock::time_point last_heard() const { return last_heard_; }  // bytes came in, or it reads on
   bool within_frame() const { return state_ != State::header || read_end_ > read_begin_; }
 
  private:
@@ -119,6 +124,7 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
     size_t begin = 0, size = 0;          // in gathered_, where `outside` is null
     const std::byte* outside = nullptr;  // large bulk, or `kept`
     std::vector<std::byte> kept;
+    bool live = false;
   };
 
   Connection(std::unique_ptr<Stream> stream, Handler& handler, bool greeting);
@@ -126,6 +132,7 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
   void wait_for(StreamEvent event);
   void send_frame(Bytes head, std::span<const Bytes> pieces, Bulk lifetime);
   void keep_unsent(size_t pieces);
+  void keep_word();
   std::byte* gather(size_t size);
   void await_read(StreamEvent until = StreamEvent::readable);
   bool has_enough() const;
@@ -152,6 +159,7 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
   const bool accepted_;  // from anyone: answers that it does not read are bounded
   bool open_ = true, greeting_, paused_ = false;
   bool held_ = false, peer_closed_ = false;
+  bool unparsed_ = false;  // whole messages may be in the buffer, as the peer has to read first
   std::optional<StreamEvent> reader_waits_, writer_waits_;  // for what
   std::array<bool, 3> pending_{};                           // waits, by event
 
@@ -168,7 +176,7 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
 
   std::deque<Piece> pieces_;
   std::vector<std::byte> gathered_;  // heads and small bulk of pieces_
-  size_t queued_ = 0;
+  size_t queued_ = 0, kept_ = 0;
   uint64_t bytes_in_ = 0, bytes_out_ = 0, messages_in_ = 0, messages_out_ = 0;
   Clock::time_point since_ = Clock::now(), last_heard_ = since_;
 };

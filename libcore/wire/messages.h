@@ -201,7 +201,8 @@ struct MemberStatus {
   uint64_t staleness_max = 0;
   double staleness_mean = 0;
   uint64_t dropped = 0, not_finite = 0;
-  uint64_t bytes_in = 0, bytes_out = 0, messages_in = 0, messages_out = 0;  // of its connections
+  // Of its data connections since it joined, whole frames; in: from the trainer to the shard.
+  uint64_t bytes_in = 0, bytes_out = 0, messages_in = 0, messages_out = 0;
 };
 
 struct SliceStatus {

@@ -109,7 +109,7 @@ void measure_all(std::initializer_list<Shape> shapes, double secs) {
 void tensors(double secs) {
   constexpr size_t tensor = 4 << 20;
   for (const size_t window : {1, 4})
-    measure_all({{"push + sgd, 4 MiB", Ask::push, big, window, window, tensor, ack, tensor, 55, 0},
+    measure_all({{"push + sgd, 4 MiB", Ask::push, big, window, window, tensor, ack, tensor, 65, 0},
                  {"pull, 4 MiB", Ask::pull, big, window, window, ack, tensor, tensor, 60, 0},
                  {"push + pull, 4 MiB", Ask::push_pull, big, window, window, tensor, tensor,
                   2 * tensor, 70, 0}},

@@ -22,14 +22,14 @@ ShardStatus shard(const std::string& endpoint) {
   s.step = 120;
   s.uptime = 61;
   s.bytes_in = 61 << 20;
-  TrainerStatus t;
+  MemberStatus t;
   t.state = "joined";
   t.process = "host:7";
   t.step = 120;
-  t.pass = 2;
-  t.passes = 10;
-  t.samples = 5;
-  t.cost = 0.25;
+  t.progress.pass = 2;
+  t.progress.passes = 10;
+  t.progress.samples = 5;
+  t.progress.cost = 0.25;
   t.not_finite = 1;
   s.trainers = {t};
   s.slices = {{"fc.w_0.block0", 4096, 120, "1"}};
@@ -126,7 +126,7 @@ TEST_CASE("shards are asked", "[paddle]") {
   CHECK(shards[0].snapshots == std::vector<uint64_t>{4, 8});
   CHECK(shards[0].last_errors == std::vector<std::string>{"trainer 0 sent NaN"});
   REQUIRE(shards[0].trainers.size() == 1);
-  CHECK(shards[0].trainers[0].cost == 0.75);
+  CHECK(shards[0].trainers[0].progress.cost == 0.75);
   CHECK(shards[0].trainers[0].staleness_mean == 1.5);
   REQUIRE(shards[0].slices.size() == 1);
   CHECK(shards[0].slices[0].version == 9);
@@ -199,7 +199,7 @@ TEST_CASE("JSON of the status", "[paddle]") {
   std::vector<ShardStatus> shards{shard("a:1"), {}};
   shards[1].problem = "gone";
   shards[0].last_errors = {"a \"quote\"\n\x01 \xff é"};
-  shards[0].trainers[0].cost = 0.0 / 0.0;
+  shards[0].trainers[0].progress.cost = 0.0 / 0.0;
   const std::string json = status_json(shards);
   CHECK(json.back() == '\n');
   CHECK(std::count(json.begin(), json.end(), '\n') == 1);

@@ -182,8 +182,13 @@ TEST_CASE("a port gets anything at all", "[wire]") {
 TEST_CASE("endpoints", "[wire]") {
   CHECK(parse_endpoint("a.b:7164", "pserver") == Endpoint{"a.b", 7164});
   CHECK(parse_endpoint("[::1]:80", "pserver") == Endpoint{"::1", 80});
-  for (const char* bad : {"host", ":1", "h:", "h:0", "h:65536", "h:x", "h:123456"})
+  for (const char* bad : {"", "host", ":1", "h:", "h:0", "h:65536", "h:x", "h:123456", "::1:80",
+                          "[::1]", "[::1:80", "[::1]80"})
     CHECK_THROWS_AS(parse_endpoint(bad, "pserver"), Error);
+  CHECK_THROWS_WITH(parse_endpoint("host", "the pserver"),
+                    "the pserver 'host' has no port: write host:port");
+  CHECK_THROWS_WITH(parse_endpoint("h:0", "the pserver"),
+                    "the pserver 'h:0' has no port from 1 to 65535 after its last colon");
 }
 
 TEST_CASE("connecting to nobody is an error with the address", "[wire]") {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "support/connect.h"
@@ -212,4 +213,83 @@ TEST_CASE("bulk of several pieces comes from and goes to several places", "[wire
     p.until([&] { return p.client.versions.size() == id; });
     CHECK(p.client.places == expected);
   }
+}
+
+namespace {
+
+// Answers everything by as many bytes as `room` has, which it overwrites afterwards.
+class Answers : public Handler {
+ public:
+  Landing land(Connection&, const Message&, uint64_t bulk) override {
+    landed_here.resize(bulk);
+    return Landing::into(landed_here);
+  }
+  void handle(Connection& c, Message& message, uint64_t) override {
+    std::fill(room.begin(), room.end(), static_cast<std::byte>(message.id));
+    const ValuesPart part{message.id, 0, 0};
+    c.send(message.id, Values{{&part, 1}}, Bytes(room), Bulk::changes);
+    most_kept = std::max(most_kept, c.kept());
+  }
+  void arrived(Connection& c) override { c.flush(); }
+  void closed(Connection&, const std::string& why) override { reason = why; }
+
+  std::vector<std::byte> landed_here, room = std::vector<std::byte>(1 << 20);
+  size_t most_kept = 0;
+  std::string reason;
+};
+
+// Reads nothing behind the first head while it is deaf.
+class Deaf : public Handler {
+ public:
+  Landing land(Connection&, const Message&, uint64_t bulk) override {
+    if (deaf) return Landing::hold();
+    room.resize(bulk);
+    return Landing::into(room);
+  }
+  void handle(Connection&, Message& message, uint64_t bulk) override {
+    const auto expected = static_cast<std::byte>(message.id);
+    right = right && bulk == 1 << 20 && message.id == ids + 1 &&
+            std::all_of(room.begin(), room.end(), [&](std::byte b) { return b == expected; });
+    ++ids;
+  }
+  void closed(Connection&, const std::string& why) override { reason = why; }
+
+  bool deaf = true, right = true;
+  uint64_t ids = 0;
+  std::vector<std::byte> room;
+  std::string reason;
+};
+
+}  // namespace
+
+TEST_CASE("copies for a peer that does not read are bounded", "[wire]") {
+  Linked<Answers, Deaf> p;
+  constexpr uint64_t count = 200;  // more MiB than the kernel takes
+  const auto bytes = sample_bytes(1 << 20);
+  SECTION("large messages") {
+    for (uint64_t i = 1; i <= count; ++i) {
+      const PushPart part{0, 0, 0};
+      p.client_side->send(i, Push{.pull = true, .parts = {&part, 1}}, bytes);
+    }
+  }
+  SECTION("small ones, many of which are read in one go") {
+    for (uint64_t i = 1; i <= count; ++i) {
+      const PullPart part{0, 0, 0};
+      p.client_side->send(i, Pull{.parts = {&part, 1}});
+    }
+  }
+  p.client_side->flush();
+  p.until([&] { return p.server_side->paused() && p.client_side->held(); });
+  CHECK(p.server_side->open());
+  CHECK(p.server_side->kept() > 0);
+  CHECK(p.server_side->messages_in() < count);
+
+  p.client.deaf = false;
+  p.client_side->resume();
+  p.until([&] { return p.client.ids == count; });
+  CHECK(p.client.right);
+  CHECK(p.server.most_kept <= 5u << 20);
+  CHECK(p.server_side->kept() == 0);
+  CHECK_FALSE(p.server_side->paused());
+  CHECK(p.server.reason.empty());
 }

@@ -1,5 +1,6 @@
 #include "wire/stream.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstring>
 
@@ -32,13 +33,13 @@ class Contrary final : public Stream {
   const std::string& peer() const override { return below_->peer(); }
   asio::any_io_executor executor() override { return below_->executor(); }
 
-  size_t waits[3] = {};
+  size_t waits[3] = {}, at_once = 1000;
 
  private:
   std::span<const iovec> few(std::span<const iovec> parts) {
     for (const iovec& p : parts) {
       if (p.iov_len == 0) continue;
-      part_ = {p.iov_base, std::min<size_t>(p.iov_len, 1000)};
+      part_ = {p.iov_base, std::min(p.iov_len, at_once)};
       return {&part_, 1};
     }
     return {};
@@ -118,4 +119,25 @@ TEST_CASE("a connection over a stream that writes in order to read", "[wire]") {
   p.client_side->close("done");
   p.until([&] { return !p.server_side->open(); });
   CHECK(p.server.reason == "the other side closed it");
+}
+
+TEST_CASE("values that change while they are sent arrive word by word whole", "[wire]") {
+  stream_test::Pair p;
+  p.contrary->at_once = 997;  // cuts words at every place
+  constexpr uint64_t each_byte = 0x0101010101010101;
+  std::vector<uint64_t> words(10'000, 0);
+  const ValuesPart part{1, 2, 0};
+  p.server_side->send(1, Values{{&part, 1}}, std::as_bytes(std::span(words)), Bulk::live);
+  uint64_t state = 0;
+  p.until([&] {  // after every event
+    state = std::min<uint64_t>(state + 1, 255);
+    std::fill(words.begin(), words.end(), state * each_byte);
+    return p.client.messages == 1;
+  });
+  REQUIRE(p.client.bytes.size() == words.size() * sizeof(uint64_t));
+  std::memcpy(words.data(), p.client.bytes.data(), p.client.bytes.size());
+  CHECK(std::all_of(words.begin(), words.end(), [](uint64_t w) { return w % each_byte == 0; }));
+  CHECK(std::is_sorted(words.begin(), words.end()));
+  CHECK(words.front() < words.back());  // several states
+  CHECK(p.server_side->kept() == 0);
 }
