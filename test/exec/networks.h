@@ -1,4 +1,4 @@
-// Small networks that the tests of this room train.
+// Small networks that the tests of this module train.
 #pragma once
 
 #include "exec/executor.h"
