@@ -80,13 +80,15 @@ void JoinDriver::look_at(size_t shard) {
     joining_.broken(shard, link.last_error(), now);
 }
 
-// What was decided before a connection turned out to be broken is left undone.
+// What was decided before a connection turned out to be broken is left undone; everything else,
+// such as greeting again, is done all the same.
 void JoinDriver::perform() {
   for (;;) {
     const std::vector<JoinAction> actions = joining_.take_actions();
     if (actions.empty()) return;
+    bool is_void = false;
     for (const JoinAction& a : actions)
-      if (!perform(a)) break;
+      if (!is_void || !belongs_to_decision(a.kind)) is_void = !perform(a) || is_void;
   }
 }
 

@@ -23,6 +23,12 @@ bool greets(Joining::Phase phase) {
 
 }  // namespace
 
+bool belongs_to_decision(JoinAction::Kind kind) {
+  using Kind = JoinAction::Kind;
+  return kind == Kind::configure || kind == Kind::rollback || kind == Kind::join ||
+         kind == Kind::exchange;
+}
+
 Joining::Joining(JoinSetup setup, wire::Hello hello)
     : setup_(std::move(setup)), hello_(std::move(hello)), shards_(setup_.shards.size()) {
   question_.mode = hello_.mode;
@@ -47,6 +53,9 @@ std::vector<JoinAction> Joining::take_actions() { return std::exchange(actions_,
 // The first shard assigns an id to a trainer that was started without one; the others are greeted
 // with that id.
 void Joining::begin(Time now) {
+  // What an earlier decision asked for, and nobody has taken yet, is void. If it stayed in front of
+  // the greetings, a request that fails would take them with it.
+  std::erase_if(actions_, [](const JoinAction& a) { return belongs_to_decision(a.kind); });
   times_.phase = now;
   times_.wake = never;
   ++tries_;

@@ -31,6 +31,8 @@ struct JoinAction {
   size_t shard = 0;
   std::string text;
 };
+// Void as soon as shards are greeted again.
+bool belongs_to_decision(JoinAction::Kind kind);
 
 struct JoinSetup {
   std::vector<std::string> shards;  // endpoints, for sentences

@@ -68,6 +68,14 @@ TEST_CASE("joining: from greeting to the values", "[trainer]") {
     j.welcome(1, j.ready(1, 0));
     CHECK(j.kinds() == Kinds{Kind::join, Kind::join});
   }
+  // A request that fails must not take the greetings behind it with it: the shards that were still
+  // connected would be waited for until the deadline.
+  SECTION("requests that nobody has sent yet are void once a connection breaks") {
+    j.welcome(0, j.ready(0, 4));
+    j.welcome(1, j.ready(2, 4));
+    j.joining.broken(1, "reset", j.now);
+    CHECK(j.kinds() == Kinds{Kind::beat, Kind::greet, Kind::greet});
+  }
   SECTION("ready shards are joined; the values are the last thing") {
     j.welcome(0, j.ready(0, 4));
     j.welcome(1, j.ready(2, 4));
