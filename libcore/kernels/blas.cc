@@ -10,7 +10,7 @@
 #include "kernels/blas_library.h"
 #include "kernels/cpu.h"
 #include "kernels/gemm_packed.h"
-#include "kernels/gemm_small.h"
+#include "kernels/gemm_vector.h"
 #include "kernels/simd.h"
 
 namespace paddle {
@@ -100,6 +100,19 @@ Product<T> column_part(const Product<T>& p, int64_t begin, int64_t end) {
   return part;
 }
 
+// c = beta * c: all there is to do where k or alpha is 0.
+template <class T>
+PS_CLONES void scale_result(const Product<T>& p) {
+  for (int64_t i = 0; i < p.m; ++i) {
+    T* row = p.c + i * p.ldc;
+    if (p.beta == 0) {
+      for (int64_t j = 0; j < p.n; ++j) row[j] = 0;
+    } else {
+      for (int64_t j = 0; j < p.n; ++j) row[j] *= p.beta;
+    }
+  }
+}
+
 template <class T>
 PS_CLONES void add_rows(const T* row, int64_t begin, int64_t end, int64_t n, T* c, int64_t ldc) {
   for (int64_t i = begin; i < end; ++i) {
@@ -143,8 +156,6 @@ void any_gemm(const Device& device, const Product<T>& p) {
     scale_result(p);
   else if (is_vector_product(p))
     gemm_vector(device, p);
-  else if (work <= 64)
-    gemm_plain(p);
   else if (work <= 4096)
     return gemm_packed(p);  // a library's door is wider, but farther away
   else

@@ -16,10 +16,10 @@ namespace {
 struct Split {
   Split(const ConvSizes& g, size_t element, int64_t most_parts) {
     // Columns and outputs of a chunk together fill half of a usual second-level cache.
-    const int64_t room = (int64_t{256} << 10) / static_cast<int64_t>(element);
+    const int64_t elements = (int64_t{256} << 10) / static_cast<int64_t>(element);
     const int64_t each = (g.depth() + g.filters) * g.places();
-    chunk =
-        std::clamp<int64_t>(room / std::max<int64_t>(1, each), 1, std::max<int64_t>(1, g.images));
+    chunk = std::clamp<int64_t>(elements / std::max<int64_t>(1, each), 1,
+                                std::max<int64_t>(1, g.images));
     chunks = (g.images + chunk - 1) / chunk;
     parts = std::clamp<int64_t>(chunks, 1, most_parts);
   }
@@ -41,8 +41,8 @@ void for_chunks(const Device& device, const ConvSizes& g, const Split& s, const 
 
 // Where one running part may write: columns and joined outputs of a chunk.
 template <class T>
-struct Room {
-  Room(T* base, const ConvSizes& g, const Split& s, int64_t slot)
+struct ChunkBuffers {
+  ChunkBuffers(T* base, const ConvSizes& g, const Split& s, int64_t slot)
       : columns(base + slot * size(g, s)), joined(columns + g.depth() * s.chunk * g.places()) {}
   static int64_t size(const ConvSizes& g, const Split& s) {
     return (g.depth() + g.filters) * s.chunk * g.places();
@@ -59,11 +59,11 @@ template <class T>
 void conv2d(const Device& device, Scratch& scratch, const ConvSizes& g, const T* x, const T* w,
             T* y) {
   const Split s(g, sizeof(T), max_parts);
-  T* base = scratch.get<T>(Room<T>::slots(device, s) * Room<T>::size(g, s));
+  T* base = scratch.get<T>(ChunkBuffers<T>::slots(device, s) * ChunkBuffers<T>::size(g, s));
   for_chunks(device, g, s, [&](int64_t, int64_t slot, int64_t first, int64_t count) {
     ThreadPool single(1);
     const Device inner = s.parts == 1 ? device : Device(single);
-    const Room<T> room(base, g, s, slot);
+    const ChunkBuffers<T> buffers(base, g, s, slot);
     const int64_t x_step = g.groups * g.in_size(), y_step = g.groups * g.out_size();
     const int64_t n = count * g.places();
     for (int64_t k = 0; k < g.groups; ++k) {
@@ -71,10 +71,10 @@ void conv2d(const Device& device, Scratch& scratch, const ConvSizes& g, const T*
       T* to = y + first * y_step + k * g.out_size();
       const T* columns = from;
       if (count > 1 || !g.pointwise()) {
-        to_columns(g, from, x_step, count, room.columns, n);
-        columns = room.columns;
+        to_columns(g, from, x_step, count, buffers.columns, n);
+        columns = buffers.columns;
       }
-      T* product = count > 1 ? room.joined : to;
+      T* product = count > 1 ? buffers.joined : to;
       gemm(inner, false, false, g.filters, n, g.depth(), T(1), w + k * g.filters * g.depth(),
            g.depth(), columns, n, T(0), product, n);
       if (count > 1) part_images(g, product, count, to, y_step);
@@ -86,23 +86,23 @@ template <class T>
 void conv2d_input_grad(const Device& device, Scratch& scratch, const ConvSizes& g, const T* w,
                        const T* dy, T* dx) {
   const Split s(g, sizeof(T), max_parts);
-  T* base = scratch.get<T>(Room<T>::slots(device, s) * Room<T>::size(g, s));
+  T* base = scratch.get<T>(ChunkBuffers<T>::slots(device, s) * ChunkBuffers<T>::size(g, s));
   for_chunks(device, g, s, [&](int64_t, int64_t slot, int64_t first, int64_t count) {
     ThreadPool single(1);
     const Device inner = s.parts == 1 ? device : Device(single);
-    const Room<T> room(base, g, s, slot);
+    const ChunkBuffers<T> buffers(base, g, s, slot);
     const int64_t x_step = g.groups * g.in_size(), y_step = g.groups * g.out_size();
     const int64_t n = count * g.places();
     std::memset(dx + first * x_step, 0, static_cast<size_t>(count * x_step) * sizeof(T));
     for (int64_t k = 0; k < g.groups; ++k) {
       const T* from = dy + first * y_step + k * g.out_size();
       if (count > 1) {
-        join_images(g, from, y_step, count, room.joined);
-        from = room.joined;
+        join_images(g, from, y_step, count, buffers.joined);
+        from = buffers.joined;
       }
       gemm(inner, true, false, g.depth(), n, g.filters, T(1), w + k * g.filters * g.depth(),
-           g.depth(), from, n, T(0), room.columns, n);
-      from_columns(g, room.columns, n, count, dx + first * x_step + k * g.in_size(), x_step);
+           g.depth(), from, n, T(0), buffers.columns, n);
+      from_columns(g, buffers.columns, n, count, dx + first * x_step + k * g.in_size(), x_step);
     }
   });
 }
@@ -113,24 +113,24 @@ void conv2d_filter_grad(const Device& device, Scratch& scratch, const ConvSizes&
   const int64_t size = g.groups * g.filters * g.depth();
   // Each part has a sum of its own, so large filters get fewer parts.
   const Split s(g, sizeof(T), std::clamp<int64_t>((int64_t{1} << 20) / size, 1, max_parts));
-  const int64_t slots = Room<T>::slots(device, s);
-  T* sums = scratch.get<T>(s.parts * size + slots * Room<T>::size(g, s));
+  const int64_t slots = ChunkBuffers<T>::slots(device, s);
+  T* sums = scratch.get<T>(s.parts * size + slots * ChunkBuffers<T>::size(g, s));
   T* base = sums + s.parts * size;
   std::memset(sums, 0, static_cast<size_t>(s.parts * size) * sizeof(T));
   for_chunks(device, g, s, [&](int64_t part, int64_t slot, int64_t first, int64_t count) {
     ThreadPool single(1);
     const Device inner = s.parts == 1 ? device : Device(single);
-    const Room<T> room(base, g, s, slot);
+    const ChunkBuffers<T> buffers(base, g, s, slot);
     const int64_t x_step = g.groups * g.in_size(), y_step = g.groups * g.out_size();
     const int64_t n = count * g.places();
     for (int64_t k = 0; k < g.groups; ++k) {
       const T* from = dy + first * y_step + k * g.out_size();
       if (count > 1) {
-        join_images(g, from, y_step, count, room.joined);
-        from = room.joined;
+        join_images(g, from, y_step, count, buffers.joined);
+        from = buffers.joined;
       }
-      to_columns(g, x + first * x_step + k * g.in_size(), x_step, count, room.columns, n);
-      gemm(inner, false, true, g.filters, g.depth(), n, T(1), from, n, room.columns, n, T(1),
+      to_columns(g, x + first * x_step + k * g.in_size(), x_step, count, buffers.columns, n);
+      gemm(inner, false, true, g.filters, g.depth(), n, T(1), from, n, buffers.columns, n, T(1),
            sums + part * size + k * g.filters * g.depth(), g.depth());
     }
   });

@@ -4,17 +4,19 @@
 
 #include <cstdint>
 
-#include "kernels/simd.h"
+#include "kernels/gemm_lanes.h"
 
 namespace paddle {
 namespace {
 
-// Rows of op(b) become rows of a panel `width` wide, filled up with zeros.
-template <class T>
-void pack_rows(const T* from, int64_t stride, int64_t k, int64_t columns, int64_t width, T* to) {
-  for (int64_t p = 0; p < k; ++p) {
-    for (int64_t j = 0; j < columns; ++j) to[p * width + j] = from[p * stride + j];
-    for (int64_t j = columns; j < width; ++j) to[p * width + j] = 0;
+// Rows of op(b) become rows of a panel of so many vectors, filled up with zeros.
+template <int bytes, int vectors, class T>
+void pack_rows(const T* from, int64_t stride, int64_t k, int64_t columns, T* to) {
+  constexpr int lanes = Lanes<T, bytes>::count;
+  for (int v = 0; v < vectors; ++v) {
+    const Some<T, bytes> some(columns - v * lanes);
+    for (int64_t p = 0; p < k; ++p)
+      store<bytes>(to + (p * vectors + v) * lanes, some.load(from + p * stride + v * lanes));
   }
 }
 
@@ -25,31 +27,36 @@ void pack_transposed_plain(const T* from, int64_t stride, int64_t k, int64_t col
     for (int64_t j = 0; j < columns; ++j) to[p * width + j] = from[j * stride + p];
 }
 
-// to[p * width + j] = from[j * stride + p] for 8 x 8 elements, in three rounds of exchanges.
+// to[p * width + j] = from[j * stride + p] for 8 x 8 elements: two quarters at a time are loaded
+// into the halves of a vector and exchanged within these, which no other exchange is as fast as.
 inline void transpose8(const float* from, int64_t stride, float* to, int64_t width) {
-  using Loose8 = Lanes<float, 32>::Loose;
-  Lanes<float, 32>::Vector x[8], y[8];
-#pragma GCC unroll 8
-  for (int i = 0; i < 8; ++i) x[i] = *reinterpret_cast<const Loose8*>(from + i * stride);
-#pragma GCC unroll 8
-  for (int i = 0; i < 8; i += 2) {
-    y[i] = __builtin_shufflevector(x[i], x[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
-    y[i + 1] = __builtin_shufflevector(x[i], x[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
-  }
-#pragma GCC unroll 8
-  for (int i = 0; i < 8; i += 4)
-    for (int h = 0; h < 2; ++h) {
-      x[i + 2 * h] = __builtin_shufflevector(y[i + h], y[i + 2 + h], 0, 1, 8, 9, 4, 5, 12, 13);
-      x[i + 2 * h + 1] =
-          __builtin_shufflevector(y[i + h], y[i + 2 + h], 2, 3, 10, 11, 6, 7, 14, 15);
+  using Eight = Lanes<float, 32>::Vector;
+  for (int h = 0; h < 2; ++h, from += 4, to += 4 * width) {
+    Eight x[4], y[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i)
+      x[i] = __builtin_shufflevector(load<16>(from + i * stride), load<16>(from + (i + 4) * stride),
+                                     0, 1, 2, 3, 4, 5, 6, 7);
+#pragma GCC unroll 2
+    for (int i = 0; i < 4; i += 2) {
+      y[i] = __builtin_shufflevector(x[i], x[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+      y[i + 1] = __builtin_shufflevector(x[i], x[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
     }
-#pragma GCC unroll 8
-  for (int i = 0; i < 4; ++i) {
-    y[i] = __builtin_shufflevector(x[i], x[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
-    y[i + 4] = __builtin_shufflevector(x[i], x[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; ++i) {
+      store<32>(to + 2 * i * width,
+                __builtin_shufflevector(y[i], y[i + 2], 0, 1, 8, 9, 4, 5, 12, 13));
+      store<32>(to + (2 * i + 1) * width,
+                __builtin_shufflevector(y[i], y[i + 2], 2, 3, 10, 11, 6, 7, 14, 15));
+    }
   }
-#pragma GCC unroll 8
-  for (int i = 0; i < 8; ++i) *reinterpret_cast<Loose8*>(to + i * width) = y[i];
+}
+
+// 8 columns of 8 to 16 rows as 8 rows without gaps. What lies in the last 8 rows and in the first 8
+// is written twice.
+inline void transpose_rows(const float* from, int64_t stride, int64_t rows, float* to) {
+  transpose8(from, stride, to, rows);
+  if (rows > 8) transpose8(from + (rows - 8) * stride, stride, to + rows - 8, rows);
 }
 
 void pack_transposed(const float* from, int64_t stride, int64_t k, int64_t columns, int64_t width,

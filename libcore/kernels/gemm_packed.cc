@@ -41,6 +41,13 @@ void* scratch() {
 void gemm_packed(const Product<float>& p) { chosen().f32(p, scratch()); }
 void gemm_packed(const Product<double>& p) { chosen().f64(p, scratch()); }
 
+void vector_part(const MatVec<float>& m, int64_t begin, int64_t end) {
+  chosen().vectors_f32(m, begin, end);
+}
+void vector_part(const MatVec<double>& m, int64_t begin, int64_t end) {
+  chosen().vectors_f64(m, begin, end);
+}
+
 const char* packed_isa() { return chosen().isa; }
 
 }  // namespace paddle

@@ -13,6 +13,10 @@ namespace paddle {
 void gemm_packed(const Product<float>& p);
 void gemm_packed(const Product<double>& p);
 
+// Results [begin, end) of each vector of a product with few of them.
+void vector_part(const MatVec<float>& m, int64_t begin, int64_t end);
+void vector_part(const MatVec<double>& m, int64_t begin, int64_t end);
+
 // "avx512", "avx2" or "base": the version in use.
 const char* packed_isa();
 
@@ -22,6 +26,8 @@ struct PackedGemm {
   const char* isa;
   void (*f32)(const Product<float>& p, void* scratch);
   void (*f64)(const Product<double>& p, void* scratch);
+  void (*vectors_f32)(const MatVec<float>& m, int64_t begin, int64_t end);
+  void (*vectors_f64)(const MatVec<double>& m, int64_t begin, int64_t end);
 };
 extern const PackedGemm packed_base;
 extern const PackedGemm packed_avx2;

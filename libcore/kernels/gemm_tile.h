@@ -5,14 +5,15 @@
 
 #include <cstdint>
 
-#include "kernels/simd.h"
+#include "kernels/gemm_lanes.h"
 
 namespace paddle {
 namespace {
 
-constexpr int64_t vector_bytes = PS_TILE_BYTES;
 constexpr int64_t tile_rows = PS_TILE_ROWS;
 constexpr int64_t tile_vectors = 2;
+// With so few terms, calls and waits for memory would take as long as the multiplication.
+constexpr int64_t few_terms = 64;
 
 // What a later tile reads, fetched into L2 by this one: a line per term, `step` apart.
 template <class T>
@@ -22,15 +23,19 @@ struct Ahead {
 };
 
 // What a tile reads and writes. Element (r, p) of op(a) is a[r * a_row + p * a_col]; row p of op(b)
-// is at b + p * b_row. A tile that packs copies it to `packed`, without gaps.
+// is at b + p * b_row. A tile that packs copies it to `packed`, without gaps. With several panels,
+// the tile does the same for each of them: they lie b_panel apart, and their columns of c side by
+// side.
 template <class T>
 struct TileJob {
   const T* a;
   int64_t a_row, a_col;
   const T* b;
   int64_t b_row;
+  int64_t panels, b_panel;
   T* packed;
   const T* start;  // what the sums of a row start from: as many as the tile has columns
+  int64_t start_panel;
   int64_t k;
   T alpha, beta;
   T* c;
@@ -38,42 +43,111 @@ struct TileJob {
   Ahead<T> ahead;
 };
 
-// How a vector of sums becomes part of c.
+// What a tile does beside multiplying, and for what: one panel that it packs on its way or that is
+// packed, or several panels of few terms.
+enum class Way { packing, packed, panels };
+
+// How a vector of sums becomes part of c. What is rounded on the way must be the same in every
+// tile, whole or not, so the compiler gets no choice: it cannot share a product between these,
+// which would keep it from being fused with the sum, and of two products it can fuse the first
+// only.
 struct Set {
-  template <class Vector, class Loose, class T>
-  inline void operator()(const Vector& sum, Loose& c, T, T) const {
+  template <class Vector, class T>
+  PS_INLINE void operator()(const Vector& sum, Vector& c, T, T) const {
     c = sum;
   }
 };
+struct Scale {
+  template <class Vector, class T>
+  PS_INLINE void operator()(const Vector& sum, Vector& c, T alpha, T) const {
+    c = sum * alpha;
+  }
+};
 struct Add {
-  template <class Vector, class Loose, class T>
-  inline void operator()(const Vector& sum, Loose& c, T alpha, T) const {
+  template <class Vector, class T>
+  PS_INLINE void operator()(const Vector& sum, Vector& c, T alpha, T) const {
     c += sum * alpha;
   }
 };
 struct Blend {
-  template <class Vector, class Loose, class T>
-  inline void operator()(const Vector& sum, Loose& c, T alpha, T beta) const {
-    c = beta == 0 ? sum * alpha : sum * alpha + c * beta;
+  template <class Vector, class T>
+  PS_INLINE void operator()(const Vector& sum, Vector& c, T alpha, T beta) const {
+    Vector old = c * beta;
+    asm("" : "+m"(old));
+    c = sum * alpha + old;
   }
 };
 
-template <class Loose, class Put, class Vector, int rows, int vectors, class T>
-inline __attribute__((always_inline)) void put_all(const Put& put,
-                                                   const Vector (&acc)[rows][vectors], T alpha,
-                                                   T beta, T* c, int64_t ldc) {
-  constexpr int lanes = sizeof(Vector) / sizeof(T);
+template <class Put, class T, int bytes, int rows, int vectors, class Acc>
+PS_INLINE void put_whole(const Acc& acc, T alpha, T beta, T* c, int64_t ldc) {
+  constexpr int lanes = Lanes<T, bytes>::count;
 #pragma GCC unroll 16
   for (int r = 0; r < rows; ++r, c += ldc)
 #pragma GCC unroll 2
-    for (int v = 0; v < vectors; ++v)
-      put(acc[r][v], *reinterpret_cast<Loose*>(c + v * lanes), alpha, beta);
+    for (int v = 0; v < vectors; ++v) {
+      typename Lanes<T, bytes>::Vector old = load<bytes>(c + v * lanes);
+      Put{}(acc[r][v], old, alpha, beta);
+      store<bytes>(c + v * lanes, old);
+    }
 }
 
-template <class T>
-void copy_rows(const T* from, int64_t from_row, int rows, int64_t columns, T* to, int64_t to_row) {
-  for (int r = 0; r < rows; ++r)
-    for (int64_t j = 0; j < columns; ++j) to[r * to_row + j] = from[r * from_row + j];
+// As many columns of c as there are; the tile reaches beyond them. All is loaded before anything is
+// stored: a load waits for a store that could reach into it, even if its mask says it does not.
+template <class Put, class T, int bytes, int rows, int vectors, class Acc>
+PS_INLINE void put_part(const Acc& acc, T alpha, T beta, T* c, int64_t ldc, int64_t columns) {
+  constexpr int lanes = Lanes<T, bytes>::count;
+  typename Lanes<T, bytes>::Vector old[rows][vectors];
+#pragma GCC unroll 2
+  for (int v = 0; v < vectors; ++v) {
+    const Some<T, bytes> some(columns - v * lanes);
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; ++r) {
+      old[r][v] = some.load(c + r * ldc + v * lanes);
+      Put{}(acc[r][v], old[r][v], alpha, beta);
+    }
+  }
+#pragma GCC unroll 2
+  for (int v = 0; v < vectors; ++v) {
+    const Some<T, bytes> some(columns - v * lanes);
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; ++r) some.store(c + r * ldc + v * lanes, old[r][v]);
+  }
+}
+
+template <class Put, Way way, class T, int bytes, int rows, int vectors, class Acc>
+PS_INLINE void put(const Acc& acc, const TileJob<T>& job, T* c) {
+  T alpha = job.alpha;
+  // Only panels that were packed before can be in part beyond c.
+  if (way != Way::packed || job.columns == vectors * Lanes<T, bytes>::count) {
+    asm volatile("" : "+m"(alpha));  // from here on a number of its own
+    put_whole<Put, T, bytes, rows, vectors>(acc, alpha, job.beta, c, job.ldc);
+  } else {
+    asm volatile("" : "+m"(alpha));
+    put_part<Put, T, bytes, rows, vectors>(acc, alpha, job.beta, c, job.ldc, job.columns);
+  }
+}
+
+template <Way way, class T, int bytes, int rows, int vectors, class Acc>
+PS_INLINE void put_as_asked(const Acc& acc, const TileJob<T>& job, T* c) {
+  if (job.beta == 1)
+    put<Add, way, T, bytes, rows, vectors>(acc, job, c);
+  else if (job.beta != 0)
+    put<Blend, way, T, bytes, rows, vectors>(acc, job, c);
+  else if (job.alpha == 1)
+    put<Set, way, T, bytes, rows, vectors>(acc, job, c);
+  else
+    put<Scale, way, T, bytes, rows, vectors>(acc, job, c);
+}
+
+// What the tile will write comes while it multiplies. With few terms there is no time for the rest
+// of a line's neighbours to come by themselves.
+template <class T, int rows, int vectors>
+PS_INLINE void prefetch_result(const TileJob<T>& job, const T* c) {
+#pragma GCC unroll 16
+  for (int r = 0; r < rows; ++r) __builtin_prefetch(c + r * job.ldc + job.columns - 1, 1);
+  if (vectors == 1 || job.k > few_terms) return;
+#pragma GCC unroll 16
+  for (int r = 0; r < rows; ++r) __builtin_prefetch(c + r * job.ldc + job.columns / 2 - 1, 1);
 }
 
 // The arrays of vectors become registers, because all their indices are constants once loops are
@@ -81,18 +155,17 @@ void copy_rows(const T* from, int64_t from_row, int rows, int64_t columns, T* to
 // empty assembly. In the loop it hides that pointers to the rows of a are so far apart: the
 // compiler would make one for each row. After it, it hides that the job is as it was: what comes
 // then would lie in registers all the time.
-template <class T, int rows, int vectors, int bytes, bool packs>
-void tile(const TileJob<T>& job) {
+template <class T, int rows, int vectors, int bytes, Way way>
+PS_INLINE void tile_panel(const TileJob<T>& job, int64_t panel) {
   using Vector = typename Lanes<T, bytes>::Vector;
-  using Loose = typename Lanes<T, bytes>::Loose;
   constexpr int64_t lanes = Lanes<T, bytes>::count;
   constexpr int groups = (rows + 2) / 3;  // three rows of a share a pointer
-#pragma GCC unroll 16
-  for (int r = 0; r < rows; ++r) __builtin_prefetch(job.c + r * job.ldc + job.columns - 1, 1);
+  T* c = job.c + panel * vectors * lanes;
+  prefetch_result<T, rows, vectors>(job, c);
   Vector acc[rows][vectors];
 #pragma GCC unroll 2
   for (int v = 0; v < vectors; ++v) {
-    const Vector start = *reinterpret_cast<const Loose*>(job.start + v * lanes);
+    const Vector start = load<bytes>(job.start + panel * job.start_panel + v * lanes);
 #pragma GCC unroll 16
     for (int r = 0; r < rows; ++r) acc[r][v] = start;
   }
@@ -100,19 +173,19 @@ void tile(const TileJob<T>& job) {
   const T* a[groups];
 #pragma GCC unroll 16
   for (int g = 0; g < groups; ++g) a[g] = job.a + 3 * g * a_row;
-  const T* b = job.b;
+  const T* b = job.b + panel * job.b_panel;
   const T* ahead = job.ahead.at;
   T* packed = job.packed;
-  for (int64_t p = job.k; p > 0; --p) {
+  const auto term = [&]() __attribute__((always_inline)) {
     Vector bv[vectors];
 #pragma GCC unroll 2
-    for (int v = 0; v < vectors; ++v) bv[v] = *reinterpret_cast<const Loose*>(b + v * lanes);
+    for (int v = 0; v < vectors; ++v) bv[v] = load<bytes>(b + v * lanes);
     b += b_row;
     __builtin_prefetch(ahead, 0, 2);
     ahead += step;
-    if (packs) {
+    if constexpr (way == Way::packing) {
 #pragma GCC unroll 2
-      for (int v = 0; v < vectors; ++v) *reinterpret_cast<Loose*>(packed + v * lanes) = bv[v];
+      for (int v = 0; v < vectors; ++v) store<bytes>(packed + v * lanes, bv[v]);
       packed += vectors * lanes;
     }
 #pragma GCC unroll 16
@@ -126,23 +199,22 @@ void tile(const TileJob<T>& job) {
       a[g] += a_col;
       asm("" : "+r"(a[g]));
     }
+  };
+  if constexpr (way == Way::panels) {
+    for (int64_t p = job.k; p > 0; --p) term();
+  } else {
+#pragma GCC unroll 2
+    for (int64_t p = job.k; p > 0; --p) term();
   }
   asm volatile("" : : : "memory");
-  // A tile that reaches beyond c is put into a full one beside it.
-  const T alpha = job.alpha, beta = job.beta;
-  const int64_t columns = job.columns;
-  T beside[rows * vectors * lanes];
-  const bool whole = columns == vectors * lanes;
-  T* c = whole ? job.c : beside;
-  const int64_t ldc = whole ? job.ldc : vectors * lanes;
-  if (!whole) copy_rows(job.c, job.ldc, rows, columns, beside, ldc);
-  if (beta == 1)
-    put_all<Loose>(Add{}, acc, alpha, beta, c, ldc);
-  else if (beta == 0 && alpha == 1)
-    put_all<Loose>(Set{}, acc, alpha, beta, c, ldc);
-  else
-    put_all<Loose>(Blend{}, acc, alpha, beta, c, ldc);
-  if (!whole) copy_rows(beside, ldc, rows, columns, job.c, job.ldc);
+  put_as_asked<way, T, bytes, rows, vectors>(acc, job, c);
+}
+
+template <class T, int rows, int vectors, int bytes, Way way>
+void tile(const TileJob<T>& job) {
+  const int64_t panels = way == Way::panels ? job.panels : 1;
+  for (int64_t panel = 0; panel < panels; ++panel)
+    tile_panel<T, rows, vectors, bytes, way>(job, panel);
 }
 
 template <class T>
@@ -157,17 +229,18 @@ struct TileTable {
   static constexpr int64_t half_bytes = vector_bytes > 16 ? vector_bytes / 2 : vector_bytes;
   static constexpr int64_t half = Lanes<T, half_bytes>::count;
 
-  Tile<T> full[tile_rows], packing[tile_rows], one[tile_rows], narrow[tile_rows];
+  Tile<T> full[tile_rows], packing[tile_rows], panels[tile_rows], one[tile_rows], narrow[tile_rows];
 
   template <int rows>
   constexpr void fill() {
-    full[rows - 1] = tile<T, rows, tile_vectors, vector_bytes, false>;
-    packing[rows - 1] = tile<T, rows, tile_vectors, vector_bytes, true>;
-    one[rows - 1] = tile<T, rows, 1, vector_bytes, false>;
-    narrow[rows - 1] = tile<T, rows, 1, half_bytes, false>;
+    full[rows - 1] = tile<T, rows, tile_vectors, vector_bytes, Way::packed>;
+    packing[rows - 1] = tile<T, rows, tile_vectors, vector_bytes, Way::packing>;
+    panels[rows - 1] = tile<T, rows, tile_vectors, vector_bytes, Way::panels>;
+    one[rows - 1] = tile<T, rows, 1, vector_bytes, Way::packed>;
+    narrow[rows - 1] = tile<T, rows, 1, half_bytes, Way::packed>;
     if constexpr (rows > 1) fill<rows - 1>();
   }
-  constexpr TileTable() : full{}, packing{}, one{}, narrow{} { fill<tile_rows>(); }
+  constexpr TileTable() : full{}, packing{}, panels{}, one{}, narrow{} { fill<tile_rows>(); }
 
   static constexpr int64_t width_for(int64_t columns) {
     return columns <= half ? half : columns <= lanes ? lanes : width;

@@ -4,6 +4,7 @@
 #include "kernels/gemm_pack.h"
 #include "kernels/gemm_packed.h"
 #include "kernels/gemm_tile.h"
+#include "kernels/gemm_vector_loops.h"
 
 namespace paddle {
 namespace {
@@ -34,7 +35,7 @@ struct Part {
   T* copies;  // of op(a), tile by tile, or null: tiles read it where it is
   // Rows are divided evenly: a tile of few rows takes longer than its share.
   int64_t tiles = (p.m + tile_rows - 1) / tile_rows;
-  int64_t low = p.m / tiles, more = p.m % tiles;
+  int64_t low = tiles == 1 ? p.m : p.m / tiles, more = p.m - low * tiles;
 
   static constexpr int64_t width = TileTable<T>::width;
   static constexpr int64_t line = 64 / sizeof(T);
@@ -50,7 +51,12 @@ struct Part {
 
   // Packs the panel at column j where no tile can do it on its way.
   void pack(int64_t j, int64_t columns, int64_t panel_width, T* to) const {
-    if (!p.trans_b) return pack_rows(b(j), p.ldb, k, columns, panel_width, to);
+    using Table = TileTable<T>;
+    if (!p.trans_b)
+      return (panel_width == width ? pack_rows<vector_bytes, tile_vectors, T>
+              : panel_width == Table::lanes
+                  ? pack_rows<vector_bytes, 1, T>
+                  : pack_rows<Table::half_bytes, 1, T>)(b(j), p.ldb, k, columns, to);
     for (int64_t q = 0; columns < panel_width && q < k; ++q)
       for (int64_t c = columns; c < panel_width; ++c) to[q * panel_width + c] = 0;
     pack_transposed(b(j), p.ldb, k, columns, panel_width, to);
@@ -65,36 +71,57 @@ struct Part {
     if (p.trans_a && 2 * count >= tile_rows)
       for (; q < k - 1; ++q)
         __builtin_memcpy(to + q * count, from + q * col, sizeof(T) * tile_rows);
+    if constexpr (sizeof(T) == sizeof(float))
+      if (!p.trans_a && count >= 8)
+        for (; q + 8 <= k; q += 8) transpose_rows(from + q, row, count, to + q * count);
     for (; q < k; ++q)
       for (int64_t r = 0; r < count; ++r) to[q * count + r] = from[r * row + q * col];
   }
 
-  // Tile t of the panel at column j, the first to use the panel or not.
-  void run(int64_t t, const T* copy, int64_t j, T* panel, bool first, const Ahead<T>& ahead) const {
+  // What the sums of the panel at column j start from. `room` is for what is not there in memory.
+  const T* start(int64_t j, int64_t columns, T (&room)[width]) const {
+    alignas(64) static constexpr T zeros[width] = {};
+    if (p.finish.bias == nullptr || p0 != 0) return zeros;
+    if (columns >= width) return p.finish.bias + j0 + j;
+    for (int64_t c = 0; c < width; ++c) room[c] = c < columns ? p.finish.bias[j0 + j + c] : 0;
+    return room;
+  }
+
+  // Tile t of the panel at column j, the first to use the panel or not; or of several whole panels
+  // that were packed before.
+  void run(int64_t t, const T* copy, int64_t j, T* panel, bool first, const Ahead<T>& ahead,
+           int64_t panels = 1) const {
     const int64_t columns = at_most(width, n - j);
     const int64_t panel_width = TileTable<T>::width_for(columns);
-    const bool packs = first && !p.trans_b && columns == width;
-    if (first && !packs) pack(j, columns, panel_width, panel);
-    T start[width] = {};
-    if (p.finish.bias != nullptr && p0 == 0)
-      for (int64_t c = 0; c < columns; ++c) start[c] = p.finish.bias[j0 + j + c];
+    // A whole panel that only one tile reads is read where it is.
+    const bool there = first && !p.trans_b && tiles == 1 && columns == panel_width;
+    const bool packs = first && !p.trans_b && tiles > 1 && columns == width;
+    if (first && !packs && !there) pack(j, columns, panel_width, panel);
+    T room[width];
+    const T* sums = start(j, columns, room);
     T* to = p.c + first_row(t) * p.ldc + j0 + j;
-    const TileJob<T> job{copy != nullptr ? copy : a(t),
-                         copy != nullptr ? 1 : a_row(),
-                         copy != nullptr ? rows(t) : a_col(),
-                         packs ? b(j) : panel,
-                         packs ? p.ldb : panel_width,
-                         panel,
-                         start,
-                         k,
-                         p.alpha,
-                         beta,
-                         to,
-                         p.ldc,
-                         columns,
-                         ahead};
-    (packs ? table<T>.packing[rows(t) - 1] : table<T>.tile_for(panel_width, rows(t)))(job);
-    if (p.finish.map != nullptr && p0 + k == p.k) p.finish.map(to, p.ldc, rows(t), columns);
+    const TileJob<T> job{.a = copy != nullptr ? copy : a(t),
+                         .a_row = copy != nullptr ? 1 : a_row(),
+                         .a_col = copy != nullptr ? rows(t) : a_col(),
+                         .b = packs || there ? b(j) : panel,
+                         .b_row = packs || there ? p.ldb : panel_width,
+                         .panels = panels,
+                         .b_panel = width * k,
+                         .packed = panel,
+                         .start = sums,
+                         .start_panel = p.finish.bias == nullptr || p0 != 0 ? 0 : width,
+                         .k = k,
+                         .alpha = p.alpha,
+                         .beta = beta,
+                         .c = to,
+                         .ldc = p.ldc,
+                         .columns = columns,
+                         .ahead = ahead};
+    (packs        ? table<T>.packing[rows(t) - 1]
+     : panels > 1 ? table<T>.panels[rows(t) - 1]
+                  : table<T>.tile_for(panel_width, rows(t)))(job);
+    if (p.finish.map != nullptr && p0 + k == p.k)
+      p.finish.map(to, p.ldc, rows(t), panels == 1 ? columns : panels * width);
   }
 
   // What tile t of a panel fetches of the next panel, at column j: one line of each row.
@@ -116,7 +143,12 @@ struct Part {
       const int64_t t1 = at_most(t0 + at_once, tiles), i0 = first_row(t0);
       for (int64_t t = t0; copies != nullptr && t < t1; ++t)
         copy_a(t, copies + (first_row(t) - i0) * k);
-      for (int64_t j = 0; j < n; j += width)
+      int64_t j = 0;
+      if (at_once == 1 && keep && t0 > 0 && k <= few_terms && n >= width) {
+        j = n / width * width;
+        run(t0, copies, 0, packed, false, {p.c, 0}, n / width);
+      }
+      for (; j < n; j += width)
         for (int64_t t = t0; t < t1; ++t)
           run(t, copies == nullptr ? nullptr : copies + (first_row(t) - i0) * k, j,
               keep ? packed + j * k : packed, t == 0,
@@ -126,17 +158,28 @@ struct Part {
 };
 
 // Rows so far apart fall onto one place of the caches. Where op(a) is stored by columns, a tile of
-// few rows reads a small part of every line.
+// few rows reads a small part of every line, and with many terms what it reads does not stay in L1.
+constexpr int64_t many_terms = 256;
 template <class T>
 bool wants_copies(const Product<T>& p) {
   const bool far = p.lda * static_cast<int64_t>(sizeof(T)) % 4096 == 0;
-  return p.n > TileTable<T>::width && (far || (p.trans_a && tile_rows * sizeof(T) < 48));
+  const bool parts =
+      tile_rows * sizeof(T) < 48 || (sizeof(T) == sizeof(float) && p.k >= many_terms);
+  return p.n > TileTable<T>::width && (far || (p.trans_a && parts));
+}
+
+// A result that L2 cannot hold, of rows that it can: then a panel too is read once and forgotten.
+template <class T>
+bool streams_result(const Product<T>& p, int64_t k) {
+  constexpr int64_t bytes = sizeof(T);
+  return k > few_terms && p.m * k * bytes <= 128 << 10 && p.m * p.n * bytes > 1 << 20;
 }
 
 template <class T>
 void multiply(const Product<T>& p, void* scratch) {
-  const int64_t k_blocks = (p.k + block_k - 1) / block_k, k = (p.k + k_blocks - 1) / k_blocks;
-  const bool few = p.m <= few_rows;
+  const int64_t k_blocks = (p.k + block_k - 1) / block_k;
+  const int64_t k = k_blocks == 1 ? p.k : (p.k + k_blocks - 1) / k_blocks;
+  const bool few = p.m <= few_rows || streams_result(p, k);
   constexpr int64_t column_bytes = sizeof(T) * TileTable<T>::width;
   const int64_t wide = few ? p.n : (kept_bytes / (column_bytes * k) + 1) * TileTable<T>::width;
   T* packed = static_cast<T*>(scratch);
@@ -152,6 +195,7 @@ void multiply(const Product<T>& p, void* scratch) {
 
 }  // namespace
 
-extern const PackedGemm PS_TILE_NAME{PS_TILE_ISA, multiply<float>, multiply<double>};
+extern const PackedGemm PS_TILE_NAME{PS_TILE_ISA, multiply<float>, multiply<double>,
+                                     multiply_vectors<float>, multiply_vectors<double>};
 
 }  // namespace paddle

@@ -12,15 +12,21 @@ namespace {
 // a mean divides.
 struct Window {
   Window(const Windows& g, int64_t oh, int64_t ow) {
-    const int64_t h = oh * g.stride_h - g.pad_h, w = ow * g.stride_w - g.pad_w;
-    // ceil_mode lets windows hang over; what lies beyond the padding counts for nothing.
-    const int64_t h_end = std::min(h + g.kernel_h, g.height + g.pad_h);
-    const int64_t w_end = std::min(w + g.kernel_w, g.width + g.pad_w);
-    top = std::max<int64_t>(h, 0);
-    left = std::max<int64_t>(w, 0);
-    bottom = std::min(h_end, g.height);
-    right = std::min(w_end, g.width);
-    divisor = g.exclusive ? (bottom - top) * (right - left) : (h_end - h) * (w_end - w);
+    if (g.adaptive) {
+      top = oh * g.height / g.out_h;
+      left = ow * g.width / g.out_w;
+      bottom = ((oh + 1) * g.height + g.out_h - 1) / g.out_h;
+      right = ((ow + 1) * g.width + g.out_w - 1) / g.out_w;
+    } else {
+      const int64_t h = oh * g.stride_h - g.pad_h, w = ow * g.stride_w - g.pad_w;
+      top = std::max<int64_t>(h, 0);
+      left = std::max<int64_t>(w, 0);
+      bottom = std::min(h + g.kernel_h, g.height);
+      right = std::min(w + g.kernel_w, g.width);
+    }
+    // A mean that is not exclusive is over the whole window, also where ceil_mode lets it hang over
+    // the padding.
+    divisor = g.exclusive || g.adaptive ? (bottom - top) * (right - left) : g.kernel_h * g.kernel_w;
   }
   bool empty() const { return top >= bottom || left >= right; }
 

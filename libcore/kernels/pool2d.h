@@ -11,13 +11,14 @@ namespace paddle {
 struct Windows {
   // 2x2 windows side by side, all inside: the case worth code of its own.
   bool halving() const {
-    return kernel_h == 2 && kernel_w == 2 && stride_h == 2 && stride_w == 2 && pad_h == 0 &&
-           pad_w == 0 && out_h * 2 <= height && out_w * 2 <= width;
+    return !adaptive && kernel_h == 2 && kernel_w == 2 && stride_h == 2 && stride_w == 2 &&
+           pad_h == 0 && pad_w == 0 && out_h * 2 <= height && out_w * 2 <= width;
   }
 
   int64_t height, width, out_h, out_w;
   int64_t kernel_h, kernel_w, stride_h = 1, stride_w = 1, pad_h = 0, pad_w = 0;
-  bool exclusive;  // a mean is of the elements inside of the image alone
+  bool exclusive;         // a mean is of the elements inside of the image alone
+  bool adaptive = false;  // windows divide the image evenly into out_h x out_w, and may overlap
 };
 
 // `planes` images of one channel, one after the other.

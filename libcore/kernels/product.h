@@ -1,4 +1,4 @@
-// A matrix product as the kernels take it.
+// Matrix products as the kernels take them.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +27,26 @@ struct Product {
   T* c;
   int64_t ldc;
   Finish<T> finish{};  // bias null: nothing to do
+};
+
+// Products with a result of so few columns, or rows, are taken as products of a matrix and that
+// many vectors.
+inline constexpr int64_t most_vectors = 3;
+
+// y[v] = alpha * M x[v] + beta * y[v], each row of M multiplied with x and summed up (`dots`), or
+// alpha * M' x[v] + beta * y[v], the rows of M added up. All vectors share one pass over M.
+template <class T>
+struct MatVec {
+  const T* matrix;
+  int64_t stride;
+  int64_t length;  // of x
+  int vectors;
+  bool dots;
+  const T* x[most_vectors];
+  int64_t x_step;  // from one element to the next: 1 for dots
+  T* y[most_vectors];
+  int64_t y_step;
+  T alpha, beta;
 };
 
 }  // namespace paddle

@@ -15,7 +15,7 @@ const char* at(const void* x, int64_t index, size_t size) {
 char* at(void* x, int64_t index, size_t size) {
   return static_cast<char*>(x) + static_cast<size_t>(index) * size;
 }
-void* room_for(Scratch& scratch, int64_t count, size_t size) {
+void* buffer_for(Scratch& scratch, int64_t count, size_t size) {
   return scratch.get<char>(count * static_cast<int64_t>(size));
 }
 
@@ -23,7 +23,7 @@ void* room_for(Scratch& scratch, int64_t count, size_t size) {
 void reduce_all(const Device& device, Scratch& scratch, const Loops& loops, int64_t n,
                 const void* x, void* out) {
   const int64_t blocks = (n + reduce_block - 1) / reduce_block;
-  void* part = room_for(scratch, blocks, loops.size);
+  void* part = buffer_for(scratch, blocks, loops.size);
   device.pool().parallel_for(blocks, 2, [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) {
       const int64_t first = b * reduce_block;
@@ -78,14 +78,14 @@ void Reduction::run(const Device& device, Scratch& scratch, const Loops& loops, 
   }
   // The results of all passes but the last lie one after the other in the scratch; a pass of more
   // than one result needs none itself.
-  int64_t room = 0, inner = 1;
+  int64_t count = 0, inner = 1;
   for (int d = rank_ - 1, left = passes; d >= 0 && left > 1; --d) {
     if (!mask_[d])
       inner *= dims_[d];
     else
-      --left, room += product(0, d) * inner;
+      --left, count += product(0, d) * inner;
   }
-  void* part = room_for(scratch, room, loops.size);
+  void* part = buffer_for(scratch, count, loops.size);
   inner = 1;
   for (int d = rank_ - 1; d >= 0; --d) {
     if (!mask_[d]) {

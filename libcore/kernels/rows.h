@@ -47,13 +47,13 @@ size_t row_scratch_bytes(int64_t count);
 
 RowGroups group_rows(const Device& device, const int64_t* ids, int64_t count, void* scratch);
 
-// out[g, :] = the sum of group g's value rows; out has room for groups.groups rows.
+// out[g, :] = the sum of group g's value rows; out holds groups.groups rows.
 void sum_groups(const Device& device, const RowGroups& groups, int64_t width, const float* values,
                 float* out);
 void sum_groups(const Device& device, const RowGroups& groups, int64_t width, const double* values,
                 double* out);
 
-// Both at once: returns the number of distinct ids; out_ids and out have room for `count` of them.
+// Both at once: returns the number of distinct ids; out_ids and out can hold `count` of them.
 // out must not overlap values.
 int64_t merge_rows(const Device& device, const int64_t* ids, int64_t count, int64_t width,
                    const float* values, void* scratch, int64_t* out_ids, float* out);

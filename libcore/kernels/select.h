@@ -11,15 +11,18 @@
 namespace paddle {
 
 // out[k, :] = 0 but 1 at ids[k]; `depth` elements each. Returns the first k with an id outside of
-// [0, depth), or -1.
+// [0, depth), whose row is all 0, or -1.
 template <class Id, class T>
 int64_t one_hot(const Device&, int64_t n, int64_t depth, const Id* ids, T* out) {
   std::fill_n(out, n * depth, T(0));
+  int64_t bad = -1;
   for (int64_t k = 0; k < n; ++k) {
-    if (ids[k] < 0 || ids[k] >= depth) return k;
-    out[k * depth + ids[k]] = T(1);
+    if (ids[k] >= 0 && ids[k] < depth)
+      out[k * depth + ids[k]] = T(1);
+    else if (bad < 0)
+      bad = k;
   }
-  return -1;
+  return bad;
 }
 
 // out[c] = where the largest, or smallest, element of column c is; the first of equal ones.

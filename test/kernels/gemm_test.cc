@@ -8,87 +8,24 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/random.h"
+#include "gemm_case.h"
 #include "kernels/blas.h"
 #include "kernels/blas_backend.h"
 #include "kernels/blas_library.h"
 #include "kernels/cpu.h"
+#include "kernels/gemm_packed.h"
 
 namespace paddle {
 namespace {
 
-// Matrices of one product with `gap` elements between stored rows, and what must come out, by naive
-// loops in double.
-template <class T>
-struct Case {
-  Product<T> p;
-  std::vector<T> a, b, c;
-  std::vector<double> truth;
-
-  Case(bool ta, bool tb, int64_t m, int64_t n, int64_t k, T alpha, T beta, int64_t gap)
-      : p{ta,      tb,
-          m,       n,
-          k,       alpha,
-          nullptr, (ta ? m : k) + gap,
-          nullptr, (tb ? k : n) + gap,
-          beta,    nullptr,
-          n + gap} {
-    a = filled((ta ? k : m) * p.lda, 1);
-    b = filled((tb ? n : k) * p.ldb, 2);
-    c = filled(m * p.ldc, 3);
-    truth.assign(c.begin(), c.end());
-    for (int64_t i = 0; i < m; ++i)
-      for (int64_t j = 0; j < n; ++j) {
-        double s = 0;
-        for (int64_t q = 0; q < k; ++q)
-          s += double{a[at(ta ? q * p.lda + i : i * p.lda + q)]} *
-               double{b[at(tb ? j * p.ldb + q : q * p.ldb + j)]};
-        double& t = truth[at(i * p.ldc + j)];
-        t = alpha * s + (beta == 0 ? 0 : beta * t);
-      }
-    if (beta == 0)  // an uninitialised result must not leak into the new one
-      for (int64_t i = 0; i < m; ++i)
-        std::fill_n(c.begin() + i * p.ldc, n, std::numeric_limits<T>::quiet_NaN());
-  }
-
-  static size_t at(int64_t i) { return static_cast<size_t>(i); }
-
-  static std::vector<T> filled(int64_t n, uint64_t stream) {
-    const RandomStream random(5, stream);
-    std::vector<T> x(at(n));
-    for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<T>(random.uniform_double(i) * 2 - 1);
-    return x;
-  }
-
-  // `run` computes p into a copy of c; the answer must be right and leave the gaps alone.
-  template <class Run>
-  std::vector<T> check(const Run& run) const {
-    std::vector<T> out = c;
-    Product<T> q = p;
-    q.a = a.data();
-    q.b = b.data();
-    q.c = out.data();
-    run(q);
-    const double margin =
-        std::numeric_limits<T>::epsilon() * static_cast<double>(8 + p.k) * (1 + std::abs(p.alpha));
-    INFO("trans " << p.trans_a << p.trans_b << " m " << p.m << " n " << p.n << " k " << p.k
-                  << " alpha " << p.alpha << " beta " << p.beta << " ldc " << p.ldc);
-    double worst = 0;
-    bool finite = true;
-    for (size_t i = 0; i < out.size(); ++i) {
-      finite = finite && std::isfinite(out[i]);
-      worst = std::max(worst, std::abs(out[i] - truth[i]));
-    }
-    CHECK(finite);
-    CHECK(worst <= margin);
-    return out;
-  }
-};
-
-template <class T>
-void call_gemm(ThreadPool& pool, const Product<T>& p) {
-  gemm(pool, p.trans_a, p.trans_b, p.m, p.n, p.k, p.alpha, p.a, p.lda, p.b, p.ldb, p.beta, p.c,
-       p.ldc);
+// The versions for the instruction sets of this CPU.
+std::vector<const PackedGemm*> versions() {
+  std::vector<const PackedGemm*> all{&packed_base};
+#if defined(__x86_64__)
+  if (cpu_isa() >= Isa::avx2) all.push_back(&packed_avx2);
+  if (cpu_isa() >= Isa::avx512) all.push_back(&packed_avx512);
+#endif
+  return all;
 }
 
 bool available(Blas blas) {
@@ -176,6 +113,45 @@ TEMPLATE_TEST_CASE("a product with bias and map is the product, then both", "", 
         CHECK(worst <= std::numeric_limits<TestType>::epsilon() * static_cast<double>(8 + k));
       }
   }
+}
+
+// Parts of tiles, parts of vectors, one and several blocks of terms, few terms, many terms.
+TEMPLATE_TEST_CASE("the version for each instruction set is right, and parts have the same bits",
+                   "", float, double) {
+  const bool ta = GENERATE(false, true), tb = GENERATE(false, true);
+  std::vector<std::byte> memory(packed_scratch_bytes + 64);
+  void* const scratch =
+      reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64);
+  for (const PackedGemm* version : versions())
+    for (const auto& [m, n, k] : {std::array<int64_t, 3>{70, 100, 450},
+                                  {160, 41, 300},
+                                  {200, 10, 64},
+                                  {151, 77, 10},
+                                  {150, 200, 2},
+                                  {29, 19, 1030}})
+      for (const auto& [alpha, beta] : {std::array<double, 2>{1, 0}, {-0.01, 1}, {2, 0.3}}) {
+        const Case<TestType> c(ta, tb, m, n, k, TestType(alpha), TestType(beta), 0);
+        const auto run = [&](const Product<TestType>& p) {
+          if constexpr (sizeof(TestType) == sizeof(float))
+            version->f32(p, scratch);
+          else
+            version->f64(p, scratch);
+        };
+        INFO(version->isa << " trans " << ta << tb << ", " << m << " x " << n << ", k " << k
+                          << ", beta " << beta);
+        const auto whole = c.check(run);
+        const auto parts = c.compute([&](const Product<TestType>& p) {
+          for (int64_t j = 0; j < n; j += 7) {
+            Product<TestType> part = p;
+            part.n = std::min<int64_t>(7, n - j);
+            part.b += tb ? j * p.ldb : j;
+            part.c += j;
+            run(part);
+          }
+        });
+        const bool equal = whole == parts;
+        CHECK(equal);
+      }
 }
 
 TEST_CASE("a row's result does not depend on the rows beside it") {
