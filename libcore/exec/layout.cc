@@ -1,11 +1,19 @@
 // Shapes and memory of a plan: every variable's shape for the feeds at hand, and one arena in which
-// temporaries whose lives do not overlap share room.
+// temporaries whose lives do not overlap share memory.
 #include <algorithm>
 #include <numeric>
 
 #include "exec/plan.h"
 
 namespace paddle {
+namespace {
+
+bool same_meta(const Meta& a, const Meta& b) {
+  return a.kind == b.kind && a.dtype == b.dtype && a.shape == b.shape && a.lod == b.lod &&
+         a.height == b.height;
+}
+
+}  // namespace
 
 void Plan::layout() {
   laid_out_ = false;  // until all below has worked
@@ -28,6 +36,7 @@ void Plan::take_scope_shapes() {
     PlanVar& v = vars_[static_cast<size_t>(i)];
     const Tensor& t = v.variable->tensor;
     if (!t.empty()) {
+      v.filled = !v.written_first;
       v.meta = {.dtype = t.dtype(), .shape = t.shape()};
       v.meta.lod = t.lod().empty() ? nullptr : &t.lod();
       v.meta.lod_level = static_cast<int32_t>(t.lod().size());
@@ -39,12 +48,16 @@ void Plan::take_scope_shapes() {
 }
 
 void Plan::infer_shapes() {
-  for (PlanVar& v : vars_) v.meta = v.declared;
+  for (PlanVar& v : vars_) {
+    v.meta = v.declared;
+    v.filled = false;
+  }
   lods_.clear();
   take_scope_shapes();
   for (size_t i = 0; i < feeds_.size(); ++i) {
     PlanVar& v = vars_[static_cast<size_t>(feeds_[i])];
     require(fed_[i], Error::Kind::config, "the variable '", v.name, "' was not fed");
+    v.filled = true;
     v.meta.shape = v.view.shape;
     v.meta.lod = feed_lods_[i];
     v.meta.lod_level = feed_lods_[i] ? static_cast<int32_t>(feed_lods_[i]->size()) : 0;
@@ -95,14 +108,39 @@ void Plan::infer_step(Step& step) {
     step.def->infer(infer);
     for (size_t k = 0; k < step.out.size(); ++k) {
       if (step.out[k] < 0) continue;
-      PlanVar& v = vars_[static_cast<size_t>(step.out[k])];
+      const PlanVar& old = vars_[static_cast<size_t>(step.out[k])];
       require(results[k].shape.known(), Error::Kind::config, "the shape ", results[k].shape,
-              " of '", v.name, "' is not known");
+              " of '", old.name, "' is not known");
+      if (old.filled && !same_meta(old.meta, results[k])) split_var(step, k, results[k]);
+      PlanVar& v = vars_[static_cast<size_t>(step.out[k])];
       v.meta = results[k];
+      v.filled = true;
     }
   } catch (Error& e) {
     throw e.within("planning ", op_with_origin(step.op));
   }
+}
+
+// Kernels read shapes from views, and a variable has one view for the whole plan. Where `step`
+// writes it with another shape than it has there, this and all later steps get a variable of their
+// own; with one for both, kernels would read and write outside of its memory.
+void Plan::split_var(Step& step, size_t out, const Meta& result) {
+  const int old = step.out[out], now = static_cast<int>(vars_.size());
+  const PlanVar& v = vars_[static_cast<size_t>(old)];
+  require(v.home != Home::scope, Error::Kind::config, "the variable '", v.name, "' is ",
+          name_of(v.meta.dtype), " ", v.meta.shape, " and would become ", name_of(result.dtype),
+          " ", result.shape, " within one run",
+          v.meta.shape == result.shape && v.meta.dtype == result.dtype ? " with another LoD" : "",
+          ": a variable whose value is kept has one shape; give one of the results another name");
+  vars_.push_back({.name = v.name, .declared = v.declared, .written = true});
+  step.out[out] = now;
+  const auto first = static_cast<size_t>(&step - steps_.data()) + 1;
+  for (size_t s = first; s < steps_.size(); ++s) {
+    std::replace(steps_[s].in.begin(), steps_[s].in.end(), old, now);
+    std::replace(steps_[s].out.begin(), steps_[s].out.end(), old, now);
+  }
+  std::replace(fetches_.begin(), fetches_.end(), old, now);
+  bound_ = false;  // kernels point at views, which have moved
 }
 
 // For each variable the last step that needs its memory.
@@ -237,6 +275,7 @@ void Plan::bind_kernels() {
   for (Step& s : steps_) {
     std::vector<DType> in, out;
     std::vector<bool> rows;
+    s.args.clear();
     for (const int v : s.in) {
       const Meta m = v < 0 ? Meta{} : vars_[static_cast<size_t>(v)].meta;
       in.push_back(m.dtype);

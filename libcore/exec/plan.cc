@@ -22,11 +22,12 @@ std::vector<Op> needed_ops(std::vector<Op> ops, const Block& block, const Scope&
   std::vector<Op> kept;
   for (auto it = ops.rbegin(); it != ops.rend(); ++it) {
     const Names outs = it->out.all();
-    const bool wanted =
-        outs.empty() || std::any_of(outs.begin(), outs.end(), [&](const std::string& n) {
-          const Var* v = block.find(n);
-          return needed[n] || (v && v->persistable) || scope.find(n);
-        });
+    const OpDef* def = find_op_def(it->type);
+    const bool wanted = outs.empty() || (def && def->has_effect) ||
+                        std::any_of(outs.begin(), outs.end(), [&](const std::string& n) {
+                          const Var* v = block.find(n);
+                          return needed[n] || (v && v->persistable) || scope.find(n);
+                        });
     if (!wanted) continue;
     for (const std::string& n : it->in.all()) needed[n] = true;
     kept.push_back(std::move(*it));

@@ -72,6 +72,7 @@ class Plan {
     bool written = false;            // the block writes it
     bool written_first = false;      // the block writes it before it reads it
     bool never_given = false;        // a temporary that is read before anything writes it
+    bool filled = false;             // while shapes are inferred: it has a value at this step
     const Lod** lod_cell = nullptr;  // follows the LoD of this feed
   };
   struct Step {
@@ -97,6 +98,7 @@ class Plan {
   void layout();
   void infer_shapes();
   void infer_step(Step& step);
+  void split_var(Step& step, size_t out, const Meta& result);
   bool takes_foreign_gradient(const Step& step) const;
   void take_scope_shapes();
   void place_temporaries();

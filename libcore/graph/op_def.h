@@ -54,6 +54,8 @@ struct OpDef {
   // Every element of the outputs depends on the elements of the same place, and on one-element
   // inputs, alone: on a slice of its arrays the op does what it does on the whole.
   bool elementwise = false;
+  // Does more than write its outputs: a plan runs it also where nothing reads them.
+  bool has_effect = false;
 };
 
 // The definition, or null. Defined by the generated table in ops/, so that graph/ needs no list of

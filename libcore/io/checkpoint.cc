@@ -140,10 +140,4 @@ std::vector<std::string> list_checkpoints(const std::string& save_dir) {
   return out;
 }
 
-void remove_old_checkpoints(const std::string& save_dir, size_t keep) {
-  if (keep == 0) return;
-  const std::vector<std::string> all = list_checkpoints(save_dir);
-  for (size_t i = 0; i + keep < all.size(); ++i) remove_tree(save_dir, all[i]);
-}
-
 }  // namespace paddle

@@ -57,7 +57,4 @@ std::optional<TrainState> load_checkpoint(const std::string& directory, const Va
 // The finished checkpoints of `save_dir`, oldest first: names that pass_name() makes.
 std::vector<std::string> list_checkpoints(const std::string& save_dir);
 
-// Removes the oldest finished ones until `keep` are left; `keep` 0 keeps all.
-void remove_old_checkpoints(const std::string& save_dir, size_t keep);
-
 }  // namespace paddle

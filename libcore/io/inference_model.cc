@@ -160,7 +160,7 @@ InferenceModel load_inference_model(const std::string& directory, const ValueSin
   } catch (Error& e) {
     throw e.within("loading the model '", directory, "'");
   }
-  load_persistables(directory, out.program, sink, files.params);
+  load_vars(directory, persistables_of(out.program), sink, files.params);
   return out;
 }
 

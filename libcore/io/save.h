@@ -60,21 +60,4 @@ void save_vars(AtomicDirectory& directory, const VarList& vars, const ValueSourc
 void load_vars(const std::string& directory, const VarList& vars, const ValueSink& sink,
                const std::string& filename = "");
 
-inline void save_params(const std::string& directory, const Program& program,
-                        const ValueSource& values, const std::string& filename = "") {
-  save_vars(directory, params_of(program), values, filename);
-}
-inline void load_params(const std::string& directory, const Program& program, const ValueSink& sink,
-                        const std::string& filename = "") {
-  load_vars(directory, params_of(program), sink, filename);
-}
-inline void save_persistables(const std::string& directory, const Program& program,
-                              const ValueSource& values, const std::string& filename = "") {
-  save_vars(directory, persistables_of(program), values, filename);
-}
-inline void load_persistables(const std::string& directory, const Program& program,
-                              const ValueSink& sink, const std::string& filename = "") {
-  load_vars(directory, persistables_of(program), sink, filename);
-}
-
 }  // namespace paddle

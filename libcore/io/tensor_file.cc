@@ -177,29 +177,4 @@ void add_selected_rows(FileParts& out, const SelectedRows& rows) {
   add_plain(out, std::move(head), rows.value);
 }
 
-void write_tensor(std::ostream& out, const Tensor& tensor) {
-  FileParts parts;
-  add_tensor(parts, tensor);
-  for (const std::string_view part : parts.views()) out << part;
-}
-
-void write_selected_rows(std::ostream& out, const SelectedRows& rows) {
-  FileParts parts;
-  add_selected_rows(parts, rows);
-  for (const std::string_view part : parts.views()) out << part;
-}
-
-Tensor load_tensor(const std::string& path) {
-  BinaryReader in(path);
-  Tensor tensor = read_tensor(in);
-  in.expect_end("the tensor");
-  return tensor;
-}
-
-void save_tensor(const std::string& path, const Tensor& tensor) {
-  FileParts parts;
-  add_tensor(parts, tensor);
-  write_file_atomically(path, parts.views());
-}
-
 }  // namespace paddle

@@ -22,12 +22,4 @@ SelectedRows read_selected_rows(BinaryReader& in);
 void add_tensor(FileParts& out, const Tensor& tensor);
 void add_selected_rows(FileParts& out, const SelectedRows& rows);
 
-// The same for any stream.
-void write_tensor(std::ostream& out, const Tensor& tensor);
-void write_selected_rows(std::ostream& out, const SelectedRows& rows);
-
-// A file that holds one tensor and nothing else.
-Tensor load_tensor(const std::string& path);
-void save_tensor(const std::string& path, const Tensor& tensor);
-
 }  // namespace paddle

@@ -16,8 +16,14 @@ void check_shared(const Var& old, const Var& now) {
 
 }  // namespace
 
+std::string Builder::new_name(std::string_view key) const {
+  std::string name = names_.next(key);
+  while (block().find_local(name) != nullptr) name = names_.next(key);
+  return name;
+}
+
 std::string Builder::global_var(Var v, const Initializer& first) const {
-  if (v.name.empty()) v.name = names_.next("_generated_var");
+  if (v.name.empty()) v.name = new_name("_generated_var");
   if (const Var* old = block().find_local(v.name)) check_shared(*old, v);
   block().create(v);
   if (startup_.global().find_local(v.name)) return v.name;

@@ -31,6 +31,9 @@ class Builder {
   Block& block() const { return main_.global(); }
   // The variable; throws Error(config) with a suggestion where there is none.
   Var& var(std::string_view name) const { return block().var(name); }
+  // The next name of `key` that no variable of the main program has. The maker of names alone does
+  // not know: a script may build parts of one program with several makers (unique_name.guard).
+  std::string new_name(std::string_view key) const;
   // Appends to the main program.
   Op& op(Op op) const { return block().append(std::move(op)); }
 
@@ -65,7 +68,7 @@ class Layer {
   const Builder& builder() const { return b_; }
   const std::string& name() const { return name_; }
   // A new temporary: "fc_0.tmp_1".
-  std::string tmp() const { return b_.names().next(name_ + ".tmp"); }
+  std::string tmp() const { return b_.new_name(name_ + ".tmp"); }
   // "fc_0.w_0"; the default first value is Xavier's.
   std::string weight(const ParamAttr& attr, const Shape& shape, DType dtype,
                      const Initializer& first = init::Xavier{}) const;

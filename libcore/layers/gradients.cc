@@ -66,7 +66,7 @@ class GlobalNorms {
 };
 
 std::string decay_of(const Builder& b, const std::string& param, const Regularizer& r) {
-  const std::string out = b.names().next("_generated_var");
+  const std::string out = b.new_name("_generated_var");
   std::string from = param;
   if (r.kind == Regularizer::Kind::l1) {
     b.op({.type = "sign", .in = {{"X", {param}}}, .out = {{"Out", {out}}}});

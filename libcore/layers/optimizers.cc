@@ -39,7 +39,7 @@ class Updates {
       for (const StateVar& s : kept_) {
         const Var& param = b_.var(pg.param);
         const std::string key = pg.param + "_" + (prefix.empty() ? "" : prefix + "_") + s.name;
-        names.push_back(b_.global_var({.name = b_.names().next(key),
+        names.push_back(b_.global_var({.name = b_.new_name(key),
                                        .dtype = param.dtype,
                                        .shape = s.factor != 0 ? Shape{1} : param.shape,
                                        .persistable = true,
@@ -62,7 +62,7 @@ class Updates {
     require(rate.value > 0 || !optimizer_.rule->takes_rate, Error::Kind::config, "the optimizer ",
             optimizer_.rule->type, " needs a positive learning_rate, found ", rate.value);
     rate_ = create_global_var(b_, {1}, rate.value, DType::f32,
-                              {.persistable = true, .name = b_.names().next("learning_rate")});
+                              {.persistable = true, .name = b_.new_name("learning_rate")});
   }
 
   void append() {

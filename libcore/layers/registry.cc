@@ -74,13 +74,6 @@ Resolve resolver(const Builder& b, const Aliases& aliases) {
   };
 }
 
-// "layer 2 (fc 'hidden')"
-std::string label(size_t i, const Dict& args) {
-  const std::string type = text_of(args, "type"), name = text_of(args, "name");
-  return text("layer ", i + 1, " (", type.empty() ? "?" : type,
-              name.empty() ? "" : text(" '", name, "'"), ")");
-}
-
 template <class Row, class... Extra>
 std::vector<Parameter> declared(const Row& row, const Extra&... extra) {
   Arguments a(nullptr);
@@ -129,29 +122,6 @@ Names build_layer(const Builder& b, const Dict& args, const Aliases& aliases) {
   const Make make = read_layer(args, {}, resolve, wrong);
   fail_if_any(text_of(args, "type"), wrong);
   return make(b);
-}
-
-void build_layers(const Builder& b, const std::vector<Dict>& layers, Aliases& aliases) {
-  Mistakes wrong;
-  for (size_t i = 0; i < layers.size(); ++i) {
-    Mistakes found;
-    read_layer(layers[i], {}, Resolve{}, found);
-    for (const Mistake& m : labelled(label(i, layers[i]), std::move(found))) wrong.push_back(m);
-  }
-  if (!wrong.empty()) throw Error(Error::Kind::config, mistakes_text(wrong));
-  for (size_t i = 0; i < layers.size(); ++i) {
-    try {
-      const std::string name = text_of(layers[i], "name");
-      require(name.empty() || (!aliases.contains(name) && !b.block().find(name)),
-              Error::Kind::config, "the name '", name,
-              "' is taken: each layer and input needs its own");
-      const Names results = build_layer(b, layers[i], aliases);
-      for (size_t k = 0; k < results.size() && !name.empty(); ++k)
-        aliases[k == 0 ? name : text(name, ".", k)] = results[k];
-    } catch (Error& e) {
-      throw e.within("building ", label(i, layers[i]));
-    }
-  }
 }
 
 namespace {

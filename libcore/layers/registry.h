@@ -52,9 +52,6 @@ Mistakes check_layer(const Value& layer);
 // Builds one layer; `args` holds its type. Throws Error(config) with all mistakes of the arguments
 // at once.
 Names build_layer(const Builder& b, const Dict& args, const Aliases& aliases = {});
-// Builds layers in order; later ones may refer to earlier ones by "name". First the arguments of
-// all layers are checked, and every mistake is reported in one Error(config).
-void build_layers(const Builder& b, const std::vector<Dict>& layers, Aliases& aliases);
 // {"type": "adam", "learning_rate": 0.01, "l2": 1e-4, "schedule": {…}, "gradient_clip": {…}}:
 // appends the schedule and sets the clip of all parameters that have none of their own.
 Optimizer make_optimizer(const Builder& b, const Dict& args);

@@ -15,7 +15,7 @@ class Arithmetic {
   explicit Arithmetic(const Builder& b) : b_(b) {}
 
   std::string constant(float value) const {
-    const std::string out = b_.names().next("tmp");
+    const std::string out = b_.new_name("tmp");
     return fill_constant(b_, {1}, DType::f32, value, out);
   }
   std::string add(const std::string& x, float y) const { return op("add", x, constant(y)); }
@@ -41,7 +41,7 @@ class Arithmetic {
 
  private:
   std::string op(const std::string& type, const std::string& x, const std::string& y) const {
-    std::string out = b_.names().next("tmp");
+    std::string out = b_.new_name("tmp");
     b_.op({.type = "elementwise_" + type,
            .in = {{"X", {x}}, {"Y", {y}}},
            .out = {{"Out", {out}}},

@@ -4,6 +4,7 @@
 
 #include "kernels/broadcast.h"
 #include "kernels/map.h"
+#include "kernels/memory.h"
 #include "kernels/reduce.h"
 #include "ops/common.h"
 #include "ops/row_view.h"
@@ -124,6 +125,39 @@ Kernel bind_clip_by_norm(const Bind& b) {
   });
 }
 
+// Where the norm n of x is above the limit m, y = x * m / n, so dx = m / n * (dy - x * (x . dy) /
+// n^2); elsewhere dx = dy.
+template <class T>
+struct NormGrad {
+  T factor, along;
+  PS_HD T operator()(T x, T dy) const { return factor * (dy - x * along); }
+};
+struct Product {
+  template <class T>
+  PS_HD T operator()(T a, T b) const {
+    return a * b;
+  }
+};
+
+Kernel bind_clip_by_norm_grad(const Bind& b) {
+  const Arg x = b.in("X"), d = b.in("Out@GRAD"), dx = b.out("X@GRAD");
+  const auto max_norm = b.attr<float>("max_norm");
+  return with_float(b.dtype("X"), [&](auto t) -> Kernel {
+    using T = decltype(t);
+    return [=](const Run& r) {
+      const int64_t n = r[x].numel();
+      const T *from = r[x].as<const T>(), *grad = r[d].as<const T>();
+      T* sums = r.scratch.get<T>(2 + n);
+      sum_squares(r, n, from, sums);
+      map(r, n, Product{}, sums + 2, from, grad);
+      sum(r, n, sums + 2, sums + 1);
+      const T squares = read_one(r, sums), factor = NormFactor{max_norm}(squares);
+      const T along = factor < T(1) ? read_one(r, sums + 1) / squares : T(0);
+      map(r, n, NormGrad<T>{factor, along}, r[dx].as<T>(), from, grad);
+    };
+  });
+}
+
 }  // namespace
 
 std::vector<OpDef> clip_ops() {
@@ -152,7 +186,15 @@ std::vector<OpDef> clip_ops() {
        .attrs = {{"max_norm", 0.0f}},
        .infer = infer_clip_by_norm,
        .bind = bind_clip_by_norm,
+       .grad = {"clip_by_norm_grad", {"X", "Out@GRAD"}, {"X@GRAD"}},
        .required_attrs = {"max_norm"}},
+      {.type = "clip_by_norm_grad",
+       .in = {{"X"}, {"Out@GRAD"}},
+       .out = {{"X@GRAD", SlotDef::optional}},
+       .attrs = {{"max_norm", 0.0f}},
+       .infer = infer_grad_same,
+       .bind = bind_clip_by_norm_grad,
+       .inplace = {{"Out@GRAD", "X@GRAD"}}},
   };
 }
 

@@ -15,7 +15,7 @@ void infer_same(Infer& i);
 // no input.
 void infer_grad_same(Infer& i);
 
-// Tells whether the gradient of a forward input is wanted.
+// Whether the gradient of a forward input is wanted.
 using Want = std::function<bool(const std::string&)>;
 
 // For make_grad: the gradient of the input `name` is `factor` times that of Out.

@@ -99,8 +99,8 @@ void infer_split(Infer& i) {
   const auto sections = i.attr<Ints>("sections");
   const int parts = i.count_out("Out");
   i.check(num > 0 || !sections.empty(), "one of num and sections must be given");
-  const int told = num > 0 ? num : static_cast<int>(sections.size());
-  i.check(told == parts, "there are ", parts, " outputs for ", told, " parts");
+  const int wanted = num > 0 ? num : static_cast<int>(sections.size());
+  i.check(wanted == parts, "there are ", parts, " outputs for ", wanted, " parts");
   int64_t sum = 0;
   for (const int32_t s : num > 0 ? Ints{} : sections) {
     i.check(s >= 0, "the sections ", attr_text(sections), " have a length of ", s);

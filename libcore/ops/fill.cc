@@ -18,6 +18,15 @@ Kernel bind_fill_constant(const Bind& b) {
   });
 }
 
+// A batch of sequences is as long as there are sequences, not as long as all of them together.
+void infer_fill_like_batch(Infer& i) {
+  infer_shape_like_batch(i);
+  const Lod* lod = i.in("Input").lod;
+  if (lod == nullptr || lod->empty() || i.attr<int32_t>("input_dim_idx") != 0) return;
+  i.out_meta("Out").shape[i.attr<int32_t>("output_dim_idx")] =
+      static_cast<int64_t>(lod->back().size()) - 1;
+}
+
 Kernel bind_zeros_like(const Bind& b) {
   const Arg out = b.out("Out");
   return with_dtype(b.out_dtype("Out"), [&](auto t) -> Kernel {
@@ -46,7 +55,7 @@ std::vector<OpDef> fill_ops() {
                  {"input_dim_idx", 0},
                  {"output_dim_idx", 0},
                  {"force_cpu", false}},
-       .infer = infer_shape_like_batch,
+       .infer = infer_fill_like_batch,
        .bind = bind_fill_constant,
        .shape_only = {"Input"}},
       {.type = "fill_zeros_like",

@@ -2,6 +2,7 @@
 #include "kernels/metric.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "kernels/memory.h"
 #include "ops/common.h"
@@ -77,6 +78,11 @@ Kernel bind_auc(const Bind& b) {
       const int64_t n = r[predict].shape[0], width = r[predict].shape[1];
       const T* p = r[predict].as<const T>() + (width - 1);
       const int64_t bad = first_improbable(r, n, width, p);
+      if (bad >= 0 && !std::isfinite(read_one(r, p + bad * width)))
+        throw Error(Error::Kind::numeric, "op auc: Predict of row ", bad, " is ",
+                    read_one(r, p + bad * width),
+                    ": the model has diverged before auc; lower the learning rate, clip gradients "
+                    "or look at the data of this batch (check_nan_inf names the op)");
       require(bad < 0, Error::Kind::data, "op auc: Predict of row ", bad, " is ",
               bad < 0 ? T(0) : read_one(r, p + bad * width),
               ", which is no probability: put a softmax or sigmoid before auc");

@@ -1,4 +1,6 @@
 // Optimizer ops: one for each row of optim's table. Outputs are the inputs, updated in place.
+#include <algorithm>
+
 #include "kernels/memory.h"
 #include "ops/common.h"
 #include "optim/rule.h"
@@ -9,6 +11,10 @@ namespace {
 using optim::Rule;
 
 const Rule& rule_of(const Op& op) { return *optim::find_rule(op.type); }
+
+// Programs of PaddlePaddle from 1.8 on have powers advanced by the op itself, which then has this
+// output; earlier ones have a scale op for each after the updates.
+std::string advanced(const optim::Power& p) { return p.slot + "Out"; }
 
 void check_gradient(const Infer& i) {
   const Meta &param = i.in("Param"), &grad = i.in("Grad");
@@ -39,6 +45,7 @@ void infer_optimizer(Infer& i) {
     const int64_t n = i.shape(input).numel();
     i.check(n == 1 || n < 0, i.tell(input), " must have one element");
   }
+  for (const optim::Power& p : rule.powers) i.out_like(advanced(p), p.slot);
   if (i.op().type == "rmsprop" && i.attr<bool>("centered"))
     i.check(i.has("MeanGrad"), "centered needs the input 'MeanGrad'");
   i.out_like("ParamOut", "Param");
@@ -50,6 +57,12 @@ struct Args {
   Arg param, param_out, grad;
   std::vector<Arg> states, states_out, inputs;
   std::vector<double> settings;
+  struct Advance {
+    size_t number;  // of the power, in `inputs`
+    Arg out;
+    double factor;
+  };
+  std::vector<Advance> advances;
 
   explicit Args(const Bind& b)
       : rule(&rule_of(b.op())),
@@ -64,6 +77,13 @@ struct Args {
     for (const optim::Setting& s : rule->settings)
       settings.push_back(std::holds_alternative<bool>(s.fallback) ? b.attr<bool>(s.name)
                                                                   : b.attr<float>(s.name));
+    for (const optim::Power& p : rule->powers) {
+      const Arg out = b.out(advanced(p));
+      const auto at = std::find(rule->inputs.begin(), rule->inputs.end(), p.slot);
+      if (out)
+        advances.push_back(
+            {static_cast<size_t>(at - rule->inputs.begin()), out, b.attr<float>(p.setting)});
+    }
   }
 };
 
@@ -93,6 +113,8 @@ void run_optimizer(const Run& r, const Args& a) {
     states[k] = updated<T>(r, a.states[k], a.states_out[k]);
   const optim::Call<T> call{
       r, {numbers, count}, updated<T>(r, a.param, a.param_out), {states, a.states.size()}};
+  for (const Args::Advance& d : a.advances)
+    write_one(r, static_cast<T>(numbers[d.number] * static_cast<T>(d.factor)), r[d.out].as<T>());
   const View& g = r[a.grad];
   if (!g.is_rows) return optim::apply_dense(*a.rule, call, g.as<const T>(), g.numel());
   const int64_t width = g.shape.product(1, g.shape.rank());
@@ -122,6 +144,7 @@ OpDef define(const Rule& rule) {
     def.inplace.emplace_back(s.in, s.out);
   }
   for (const std::string& input : rule.inputs) def.in.push_back({input});
+  for (const optim::Power& p : rule.powers) def.out.push_back({advanced(p), SlotDef::optional});
   for (const optim::Setting& s : rule.settings) {
     std::visit([&](auto v) { def.attrs.set(s.name, v); }, s.fallback);
     if (s.required) def.required_attrs.push_back(s.name);

@@ -13,22 +13,23 @@ struct PoolAttrs {
         type(attrs.get<std::string>("pooling_type")),
         global(attrs.get<bool>("global_pooling")),
         ceil(attrs.get<bool>("ceil_mode")),
-        exclusive(attrs.get<bool>("exclusive")) {}
+        exclusive(attrs.get<bool>("exclusive")),
+        adaptive(attrs.get<bool>("adaptive")) {}
   Ints ksize, strides, paddings;
   std::string type;
-  bool global, ceil, exclusive;
+  bool global, ceil, exclusive, adaptive;
 };
 
 void check_attrs(const Infer& i, const PoolAttrs& a) {
   i.check(a.type == "max" || a.type == "avg", "the attribute 'pooling_type' is '", a.type,
           "'; it can be max or avg");
-  i.check(!i.attr<bool>("adaptive"), "adaptive pooling is not available; give ksize and strides");
   if (a.global) return;
   const auto pair = [&](const char* name, const Ints& v, int least) {
     i.check(v.size() == 2 && v[0] >= least && v[1] >= least, "the attribute '", name,
             "' needs two numbers of at least ", least, ", found ", attr_text(v));
   };
   pair("ksize", a.ksize, 1);
+  if (a.adaptive) return;
   pair("strides", a.strides, 1);
   pair("paddings", a.paddings, 0);
   // A window all of padding has no maximum and no mean.
@@ -43,6 +44,10 @@ Shape pool_shape(const Infer& i) {
   i.check(x.rank() == 4, "needs X [N, C, H, W], found ", i.tell("X"));
   Shape out{x[0], x[1], 1, 1};
   if (a.global) return out;
+  if (a.adaptive) {  // ksize is the size of the result
+    i.check(x[2] != 0 && x[3] != 0, i.tell("X"), " has no elements to divide into windows");
+    return {x[0], x[1], a.ksize[0], a.ksize[1]};
+  }
   for (int d = 0; d < 2; ++d) {
     const auto u = static_cast<size_t>(d);
     const int64_t room = x[2 + d] + 2 * a.paddings[u] - a.ksize[u];
@@ -67,7 +72,8 @@ Windows windows(const PoolAttrs& a, const Shape& x, const Shape& y) {
   g.exclusive = a.exclusive;
   g.kernel_h = a.global ? g.height : a.ksize[0];
   g.kernel_w = a.global ? g.width : a.ksize[1];
-  if (a.global) return g;
+  g.adaptive = a.adaptive && !a.global;
+  if (a.global || a.adaptive) return g;
   g.stride_h = a.strides[0];
   g.stride_w = a.strides[1];
   g.pad_h = a.paddings[0];

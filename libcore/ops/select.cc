@@ -71,9 +71,16 @@ void infer_one_hot(Infer& i) {
   const auto depth = i.attr<int32_t>("depth");
   check_int(i, "X");
   i.check(depth > 0, "depth must be above 0, found ", depth);
-  i.check(out.rank() >= 1 && (out[out.rank() - 1] == 1 || out[out.rank() - 1] < 0),
-          "the last dimension of ", i.tell("X"), " must be 1");
-  out[out.rank() - 1] = depth;
+  if (i.op().type == "one_hot_v2") {
+    i.check(out.rank() >= 1, i.tell("X"), " needs at least one dimension");
+    out.append(depth);
+  } else {
+    i.check(out.rank() >= 2 && (out[out.rank() - 1] == 1 || out[out.rank() - 1] < 0),
+            "the shape of ", i.tell("X"),
+            " must end in a dimension of 1 after others; fluid.one_hot (one_hot_v2) "
+            "takes any shape and adds a dimension");
+    out[out.rank() - 1] = depth;
+  }
   i.out("Out", out, dtype_attr(i.op().attrs, "dtype"));
   i.share_lod("X", "Out");
 }
@@ -81,6 +88,7 @@ void infer_one_hot(Infer& i) {
 Kernel bind_one_hot(const Bind& b) {
   const Arg x = b.in("X"), out = b.out("Out");
   const int64_t depth = b.attr<int32_t>("depth");
+  const bool any = b.attr<bool>("allow_out_of_range");
   return with_int(b.dtype("X"), [&](auto i) {
     return with_dtype(b.out_dtype("Out"), [&](auto t) -> Kernel {
       using Id = decltype(i);
@@ -88,7 +96,7 @@ Kernel bind_one_hot(const Bind& b) {
       return [=](const Run& r) {
         const Id* ids = r[x].as<const Id>();
         const int64_t n = r[x].numel(), bad = one_hot(r, n, depth, ids, r[out].as<T>());
-        require(bad < 0, Error::Kind::data, "op one_hot: the id ",
+        require(bad < 0 || any, Error::Kind::data, "op one_hot: the id ",
                 bad < 0 ? Id{0} : read_one(r, ids + bad), " at place ", bad, " is outside of [0, ",
                 depth, "): raise depth or correct the data");
       };
@@ -172,6 +180,17 @@ std::vector<OpDef> select_ops() {
   arg_max.bind = bind_arg<true>;
   arg_min.type = "arg_min";
   arg_min.bind = bind_arg<false>;
+  const OpDef one_hot{.type = "one_hot",
+                      .in = {{"X"}},
+                      .out = {{"Out"}},
+                      .attrs = {{"depth", -1},
+                                {"dtype", static_cast<int32_t>(DType::f32)},
+                                {"allow_out_of_range", false}},
+                      .infer = infer_one_hot,
+                      .bind = bind_one_hot,
+                      .required_attrs = {"depth"}};
+  OpDef one_hot_v2 = one_hot;
+  one_hot_v2.type = "one_hot_v2";
   return {
       {.type = "gather",
        .in = {{"X"}, {"Index"}},
@@ -185,13 +204,8 @@ std::vector<OpDef> select_ops() {
        .infer = infer_grad_same,
        .bind = bind_gather_grad,
        .shape_only = {"X"}},
-      {.type = "one_hot",
-       .in = {{"X"}},
-       .out = {{"Out"}},
-       .attrs = {{"depth", -1}, {"dtype", static_cast<int32_t>(DType::f32)}},
-       .infer = infer_one_hot,
-       .bind = bind_one_hot,
-       .required_attrs = {"depth"}},
+      one_hot,
+      one_hot_v2,
       arg_max,
       arg_min,
       {.type = "top_k",

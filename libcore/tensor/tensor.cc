@@ -75,15 +75,6 @@ void Tensor::resize(DType dtype, const Shape& shape) {
   shape_ = shape;
 }
 
-Tensor Tensor::reshaped(const Shape& shape) const {
-  require(shape.numel() == numel(), Error::Kind::config, "cannot view shape ", shape_, " as ",
-          shape);
-  Tensor t = *this;
-  t.shape_ = shape;
-  t.lod_.clear();
-  return t;
-}
-
 Tensor Tensor::rows(int64_t begin, int64_t end) const {
   require(shape_.rank() > 0 && 0 <= begin && begin <= end && end <= shape_[0], Error::Kind::config,
           "rows ", begin, " to ", end, " are not in a tensor of shape ", shape_);

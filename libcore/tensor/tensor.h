@@ -19,7 +19,7 @@ using Lod = std::vector<std::vector<size_t>>;
 // `rows`) says.
 void check_lod(const Lod& lod, int64_t rows);
 
-// A handle: copies share the same memory (a feed, the scope and a reshaped view may all hold it);
+// A handle: copies share the same memory (a feed, the scope and a view of rows may all hold it);
 // clone() does not.
 class Tensor {
  public:
@@ -59,8 +59,6 @@ class Tensor {
   // New shape and type; memory is kept where it suffices and is not shared, and its content is then
   // undefined.
   void resize(DType dtype, const Shape& shape);
-  // The same memory under another shape of as many elements.
-  Tensor reshaped(const Shape& shape) const;
   // Rows [begin, end) of the first dimension, sharing memory, without LoD.
   Tensor rows(int64_t begin, int64_t end) const;
   Tensor clone() const;

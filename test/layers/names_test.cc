@@ -194,3 +194,24 @@ TEST_CASE("auc is two ops over persistent counts", "[layers]") {
   CHECK(c.net.main.global().ops()[0]->attrs.get<int32_t>("slide_steps") == 20);
   CHECK(c.net.main.global().ops()[1]->attrs.get<int32_t>("slide_steps") == 0);
 }
+
+TEST_CASE("two makers of names in one program do not name one variable twice", "[layers]") {
+  NetCase c;
+  NameMaker other;
+  const Builder second(c.net.main, c.net.startup, other);
+  const std::string x = data(c.b, "x", {2});
+  const std::string doubled = scale(c.b, x, {.scale = 2}),
+                    total = scale(second, mean(c.b, x), {.scale = 10});
+  CHECK(doubled == "scale_0.tmp_0");
+  CHECK(total == "scale_0.tmp_1");
+  const auto out = c.run({{"x", Tensor::of<float>({1, 2}, {1, 2})}}, {doubled, total});
+  CHECK(values_of(out[0]) == std::vector<double>{2, 4});
+  CHECK(values_of(out[1]) == std::vector<double>{15});
+
+  // Rates and momenta as well: the second optimizer would go on with those of the first.
+  const std::string w = fc(c.b, x, 1), loss = mean(c.b, w);
+  minimize(c.b, loss, Optimizer("momentum", 0.1));
+  minimize(second, loss, Optimizer("momentum", 0.5));
+  for (const char* name : {"learning_rate_0", "learning_rate_1", "fc_0.w_0_velocity_1"})
+    CHECK(c.net.startup.global().find(name) != nullptr);
+}

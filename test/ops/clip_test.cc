@@ -61,6 +61,12 @@ TEST_CASE("clip_by_norm", "[ops]") {
     CHECK(out.rows == rows.rows);
     CHECK(difference(as_tensor(out.dense()), by_norm(rows.dense(), max_norm)) < 1e-14);
   }
+  SECTION("has the gradient that finite differences see, below the limit and above it") {
+    for (const float limit : {0.5f, 100.0f})
+      CHECK(grad_error({"clip_by_norm", {{"X", {x}}}, {{"max_norm", limit}}}, {"X"}) < 1e-6);
+    const Tensor zeros = Tensor::of<double>({2}, {0, 0});
+    CHECK(grad_error({"clip_by_norm", {{"X", {zeros}}}, {{"max_norm", 1.0f}}}, {"X"}) < 1e-6);
+  }
   SECTION("needs a positive norm") {
     CHECK_THROWS_WITH(run_op({"clip_by_norm", {{"X", {x}}}, {{"max_norm", 0.0f}}}),
                       Contains("max_norm must be greater than 0"));

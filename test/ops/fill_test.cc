@@ -23,6 +23,16 @@ TEST_CASE("fill_constant_batch_size_like", "[ops]") {
                             {{"shape", Longs{-1, 3}}, {"value", 2.5f}}});
   CHECK(r.at("Out")[0].shape() == Shape{5, 3});
   CHECK(difference(r.at("Out")[0], std::vector<double>(15, 2.5)) == 0);
+
+  // A batch of sequences is as long as there are sequences; other dimensions are as they are.
+  Tensor sequences = random_tensor(DType::f32, {5, 2}, 1);
+  sequences.set_lod({{0, 2}, {0, 2, 5}});
+  OpCase c{"fill_constant_batch_size_like", {{"Input", {sequences}}}, {{"shape", Longs{-1, 3}}}};
+  CHECK(run_op(c).at("Out")[0].shape() == Shape{2, 3});
+  c.attrs.set("input_dim_idx", 1);
+  c.attrs.set("output_dim_idx", 1);
+  c.attrs.set("shape", Longs{4, -1});
+  CHECK(run_op(c).at("Out")[0].shape() == Shape{4, 2});
 }
 
 TEST_CASE("fill_zeros_like", "[ops]") {

@@ -124,6 +124,25 @@ TEST_CASE("optimizer ops write in place in a program", "[ops][optim]") {
   }
 }
 
+TEST_CASE("adam advances its powers where it has outputs for them", "[ops][optim]") {
+  const DType dtype = GENERATE(DType::f32, DType::f64);
+  const optim::Rule& rule = *optim::find_rule("adam");
+  const Value grad{random_tensor(dtype, {2, 2}, 2)};
+  KernelCase k = make_case(rule, grad, {2, 2}, dtype);
+  OpCase c{.type = "adam", .attrs = {{"beta1", 0.5f}, {"beta2", 0.25f}}};
+  for (const auto& [slot, values] : k.in)
+    c.in.emplace_back(slot, std::vector<Tensor>{values[0].tensor});
+  c.out = {{"ParamOut", 1}, {"Moment1Out", 1}, {"Moment2Out", 1}};
+  const Results without = run_op(c);
+  c.out.insert(c.out.end(), {{"Beta1PowOut", 1}, {"Beta2PowOut", 1}});
+  const Results with = run_op(c);
+  CHECK(values_of(with.at("Beta1PowOut")[0])[0] == Approx(0.8 * 0.5));
+  CHECK(values_of(with.at("Beta2PowOut")[0])[0] == Approx(0.8 * 0.25));
+  // The update itself uses the powers as they were.
+  for (const auto& [slot, tensors] : without)
+    CHECK(difference(with.at(slot)[0], values_of(tensors[0])) == 0);
+}
+
 TEST_CASE("optimizer ops refuse what does not fit", "[ops][optim]") {
   const auto sgd = [](const Value& param, const Value& grad, const Value& rate) {
     return run_kernel({"sgd", {{"Param", {param}}, {"Grad", {grad}}, {"LearningRate", {rate}}}});

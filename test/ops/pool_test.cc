@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <limits>
 
@@ -47,8 +48,8 @@ int64_t out_length(const Case& c, size_t d) {
   return room / c.strides[d] + 1 + (c.ceil && room % c.strides[d] != 0 ? 1 : 0);
 }
 
-// Walks every cell of every window: those inside the image count; those in the padding count for
-// the mean's divisor where it is not exclusive.
+// Walks every cell of every window: those inside the image count; all count for the mean's divisor
+// where it is not exclusive.
 std::vector<double> reference(const Case& c, const std::string& type, const Tensor& x) {
   const std::vector<double> v = values_of(x);
   const int64_t H = c.x[2], W = c.x[3];
@@ -62,7 +63,7 @@ std::vector<double> reference(const Case& c, const std::string& type, const Tens
           for (int64_t j = 0; j < (c.global ? W : c.ksize[1]); ++j) {
             const int64_t h = c.global ? i : p * c.strides[0] - c.paddings[0] + i;
             const int64_t w = c.global ? j : q * c.strides[1] - c.paddings[1] + j;
-            if (h < H + c.paddings[0] && w < W + c.paddings[1]) ++padded;
+            ++padded;
             if (h < 0 || h >= H || w < 0 || w >= W) continue;
             const double e = v[static_cast<size_t>((plane * H + h) * W + w)];
             ++inside;
@@ -124,4 +125,39 @@ TEST_CASE("pool2d refuses what has no windows", "[ops]") {
   CHECK_THROWS_WITH(run({{2, 3, 5, 5}, {2, 2}, {2, 2}, {2, 2}}), Contains("smaller than ksize"));
   CHECK_THROWS_WITH(run({{2, 3, 5, 5}, {2, 2}, {0, 2}}), Contains("strides"));
   CHECK_THROWS_WITH(run({{2, 3, 5, 5}}, "median"), Contains("median"));
+}
+
+// Windows from floor(p * H / out) to ceil((p + 1) * H / out): they cover all and may overlap.
+TEST_CASE("adaptive pool2d", "[ops]") {
+  const Shape shape{2, 2, 7, 5};
+  for (const Ints& size : {Ints{3, 2}, Ints{1, 1}, Ints{7, 5}, Ints{9, 4}}) {
+    const OpCase average{
+        "pool2d",
+        {{"X", {random_tensor(DType::f64, shape, 3)}}},
+        {{"pooling_type", std::string("avg")}, {"ksize", size}, {"adaptive", true}}};
+    OpCase largest = average;
+    largest.attrs.set("pooling_type", std::string("max"));
+    std::vector<double> means, tops;
+    const std::vector<double> v = values_of(average.in[0].second[0]);
+    for (int64_t plane = 0; plane < 4; ++plane)
+      for (int64_t p = 0; p < size[0]; ++p)
+        for (int64_t q = 0; q < size[1]; ++q) {
+          double sum = 0, top = -1e9, count = 0;
+          for (int64_t h = p * 7 / size[0]; h * size[0] < (p + 1) * 7; ++h)
+            for (int64_t w = q * 5 / size[1]; w * size[1] < (q + 1) * 5; ++w) {
+              const double e = v[static_cast<size_t>((plane * 7 + h) * 5 + w)];
+              sum += e;
+              top = std::max(top, e);
+              ++count;
+            }
+          means.push_back(sum / count);
+          tops.push_back(top);
+        }
+    const Tensor got = run_op(average).at("Out")[0];
+    CHECK(got.shape() == Shape{2, 2, size[0], size[1]});
+    CHECK(difference(got, means) < 1e-12);
+    CHECK(difference(run_op(largest).at("Out")[0], tops) < 1e-12);
+    CHECK(grad_error(average, {"X"}) < 1e-6);
+    CHECK(grad_error(largest, {"X"}) < 1e-6);
+  }
 }

@@ -58,7 +58,24 @@ TEST_CASE("one_hot", "[ops]") {
   CHECK_THROWS_WITH(run_op(one_hot(x, 3)),
                     Contains("one_hot") && Contains("id 3") && Contains("[0, 3)"));
   CHECK_THROWS_WITH(run_op(one_hot(Tensor::of<int64_t>({2}, {0, 1}), 3)), Contains("[2]"));
+  CHECK_THROWS_WITH(run_op(one_hot(Tensor::of<int64_t>({1}, {0}), 3)), Contains("[1]"));
+  OpCase any = one_hot(x, 3);
+  any.attrs.set("allow_out_of_range", true);
+  CHECK(run_op(any).at("Out")[0].shape() == Shape{x.shape()[0], 3});
   CHECK_THROWS_WITH(run_op(one_hot(x, 0)), Contains("depth"));
+}
+
+TEST_CASE("one_hot_v2 adds a dimension", "[ops]") {
+  const auto v2 = [](const Tensor& x, bool any = false) {
+    return OpCase{"one_hot_v2", {{"X", {x}}}, {{"depth", 2}, {"allow_out_of_range", any}}};
+  };
+  const Tensor out = run_op(v2(Tensor::of<int64_t>({3}, {0, 1, 1}))).at("Out")[0];
+  CHECK(out.shape() == Shape{3, 2});
+  CHECK(values_of(out) == std::vector<double>{1, 0, 0, 1, 0, 1});
+  CHECK(run_op(v2(Tensor::of<int32_t>({2, 1}, {0, 1}))).at("Out")[0].shape() == Shape{2, 1, 2});
+  const Tensor outside = Tensor::of<int64_t>({3}, {5, 1, -1});
+  CHECK_THROWS_WITH(run_op(v2(outside)), Contains("id 5"));
+  CHECK(values_of(run_op(v2(outside, true)).at("Out")[0]) == std::vector<double>{0, 0, 0, 1, 0, 0});
 }
 
 TEST_CASE("arg_max and arg_min", "[ops]") {
