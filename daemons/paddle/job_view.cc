@@ -1,20 +1,9 @@
 #include "paddle/job_view.h"
 
-#include <algorithm>
-#include <cstdio>
+#include "base/error.h"
 
 namespace paddle {
 namespace {
-
-std::string evaluators_text(const event::Evaluators& values) {
-  std::string out;
-  char number[32];
-  for (const auto& [name, value] : values) {
-    std::snprintf(number, sizeof number, "%.4g", value);
-    out += (out.empty() ? "" : "  ") + name + "=" + number;
-  }
-  return out;
-}
 
 bool behind(const event::Progress& a, const event::Progress& b) {
   return a.pass != b.pass ? a.pass < b.pass : a.batch < b.batch;
@@ -28,7 +17,15 @@ void JobView::take(size_t index, const event::Any& event) {
     if (!t.begun) t.first_samples = now->samples;
     t.begun = true;
     t.last = *now;
+    t.waits.clear();
   }
+  if (const auto* pass = std::get_if<event::PassEnded>(&event); pass && t.begun) {
+    t.last.pass = pass->pass;
+    t.last.batch = pass->batches;
+    t.last.cost = pass->cost;
+    t.last.evaluators = pass->evaluators;
+  }
+  if (const auto* wait = std::get_if<event::Waiting>(&event)) t.waits = wait->reason;
   if (index != 0) return;
   if (const auto* pass = std::get_if<event::PassEnded>(&event)) take_pass(*pass);
   if (const auto* saved = std::get_if<event::Saved>(&event)) last_saved_ = saved->path;
@@ -46,7 +43,17 @@ void JobView::take_pass(const event::PassEnded& e) {
   costs_.push_back(e.cost);
 }
 
+// The first of those who wait; cut where the terminal ends.
+std::string JobView::waiting(int columns) const {
+  for (size_t i = 0; i < trainers_.size(); ++i)
+    if (!trainers_[i].waits.empty())
+      return text("trainer.", i, ": ", trainers_[i].waits)
+          .substr(0, columns > 1 ? static_cast<size_t>(columns - 1) : 0);
+  return "";
+}
+
 std::string JobView::progress(double time, int columns) {
+  if (std::string wait = waiting(columns); !wait.empty()) return wait;
   ProgressNow now;
   now.passes = passes_;
   const Trainer* slowest = nullptr;
@@ -62,7 +69,7 @@ std::string JobView::progress(double time, int columns) {
   now.pass = slowest->last.pass;
   now.batch = slowest->last.batch;
   now.batches = slowest->last.batches;
-  now.evaluators = evaluators_text(slowest->last.evaluators);
+  now.evaluators = slowest->last.evaluators;
   now.cost /= static_cast<double>(begun);
   estimate_.update(now, time);
   return progress_line(now, estimate_.samples_per_second(), estimate_.seconds_left(), columns);

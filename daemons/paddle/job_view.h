@@ -17,10 +17,13 @@ class JobView {
   // An event of trainer `index`.
   void take(size_t index, const event::Any& event);
 
-  // "pass 3/100  batch 120/938  cost 0.1234  error=0.02  12.3k samples/s  1:02 left": the pass and
-  // batch that all trainers have reached, the mean of their costs, the samples of all of them. ""
-  // while no trainer has begun. `time` in seconds, rising.
+  // "pass 3/100  batch 120/938  cost 0.123  error 0.0200  12 k samples/s  1:02 left": the pass and
+  // batch that all trainers have reached, the mean of their costs, the samples of all of them. What
+  // a trainer waits for, while one says so. "" while no trainer has begun. `time` in seconds,
+  // rising.
   std::string progress(double time, int columns);
+  // Of all trainers, when progress() was last called; -1: not known.
+  double samples_per_second() const { return estimate_.samples_per_second(); }
 
   const std::vector<double>& costs() const { return costs_; }    // trainer 0's, pass by pass
   int64_t first_pass() const { return first_pass_; }             // of costs()
@@ -31,10 +34,12 @@ class JobView {
   struct Trainer {
     bool begun = false;
     int64_t first_samples = 0;  // a resumed job has some from the beginning
+    std::string waits;          // for whom, and since when; "" while it does not
     event::Progress last;
   };
 
   void take_pass(const event::PassEnded& e);
+  std::string waiting(int columns) const;
 
   int64_t passes_, first_pass_ = 0;
   std::vector<Trainer> trainers_;

@@ -1,24 +1,20 @@
-// paddle launch: pservers, then trainers; shows their output together, and ends when all have
-// ended.
+// paddle launch: pservers, then trainers; shows how far they are (launch_screen.h), and ends when
+// all have ended.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 
 #include "base/error.h"
 #include "base/run_main.h"
-#include "base/suggest.h"
 #include "obs/events.h"
-#include "obs/plot.h"
 #include "options/environment.h"
 #include "options/program.h"
 #include "paddle/commands.h"
-#include "paddle/job_view.h"
 #include "paddle/launch_plan.h"
+#include "paddle/launch_screen.h"
 #include "paddle/lines.h"
-#include "paddle/output.h"
 #include "paddle/process.h"
 
 namespace paddle {
@@ -26,11 +22,9 @@ namespace {
 
 using Seconds = std::chrono::duration<double>;
 constexpr std::chrono::milliseconds tick{100};
-constexpr double draw_seconds = 0.2;   // from one progress line to the next
 constexpr double ready_seconds = 60;   // until a pserver listens
 constexpr double ending_seconds = 30;  // until a pserver whose job is done ends by itself
 constexpr double stop_seconds = 10;    // from SIGTERM to SIGKILL
-constexpr int server_colours[] = {35, 34, 95, 94}, worker_colours[] = {36, 32, 33, 96, 92, 93};
 
 struct Child {
   const PlannedProcess* plan = nullptr;
@@ -50,29 +44,24 @@ class Launch {
   Launch(LaunchPlan plan, const Options& options, const Environment& environment)
       : plan_(std::move(plan)),
         executable_(own_executable()),
-        look_{.quiet = !options.flag("logtostderr"),
-              .colour = terminal_.present() && wants_colour(environment),
-              .utf8 = speaks_utf8(environment)},
-        view_(plan_.workers.size(), plan_.passes),
-        start_(now()) {}
+        screen_(plan_, executable_, options, environment) {}
 
   int run() {
     prepare_directories(plan_);
     const int code = run_job();
-    terminal_.set_status("");
+    screen_.clear();
     if (const Child* failed = cause()) return report(*failed);
     if (stop_signal() != 0)
-      say(text("stopped by ", stop_signal() == SIGINT ? "Ctrl-C" : "a signal", " after ",
-               duration_text(now() - start_), "; no process is left; ", what_is_there()));
+      screen_.report_stop(stop_signal());
     else if (code == 0)
-      report_success();
+      screen_.report_success();
     return code;
   }
 
  private:
   // Everything up to the end of the last process. Not 0 where launch itself gave up.
   int run_job() {
-    for (const PlannedProcess& server : plan_.servers) start(server, servers_, server_colours, {});
+    for (const PlannedProcess& server : plan_.servers) start(server, servers_, {});
     const double deadline = now() + ready_seconds;
     std::string list;
     for (const auto& server : servers_) {
@@ -86,36 +75,33 @@ class Launch {
       }
       for (const std::string& shard : server->shards) list += (list.empty() ? "" : ",") + shard;
     }
-    say("look at the job with: " + program() + " status --pservers=" + list);
+    screen_.show_pservers(list);
 
     for (const PlannedProcess& worker : plan_.workers)
-      start(worker, workers_, worker_colours, {"--pservers=" + list});
+      start(worker, workers_, {"--pservers=" + list});
     while (any_running(workers_))
       if (!step()) return stop_all();
-    terminal_.set_status("");
+    screen_.clear();
     const double end = now() + ending_seconds;
     while (any_running(servers_)) {
       if (!step()) return stop_all();
       if (now() < end) continue;
-      say(text("the pservers have not ended within ", ending_seconds, " s and are stopped"));
+      screen_.say(
+          text("the pservers have not ended within ", ending_seconds, " s and are stopped"));
       return stop_all();
     }
     return 0;
   }
 
-  template <size_t N>
-  void start(const PlannedProcess& plan, Children& kind, const int (&colours)[N],
-             const std::vector<std::string>& more) {
+  void start(const PlannedProcess& plan, Children& kind, const std::vector<std::string>& more) {
     const size_t index = kind.size();
+    const bool worker = &kind == &workers_;
     Child& child = *kind.emplace_back(std::make_unique<Child>());
     child.plan = &plan;
-    child.output = std::make_unique<Output>(
-        terminal_, plan.name, plan.output,
-        Output::Look{name_width(), look_.colour ? colours[index % N] : 0, look_.quiet});
+    child.output = screen_.output(plan, index, worker);
     std::vector<std::string> words{executable_};
     words.insert(words.end(), plan.arguments.begin(), plan.arguments.end());
     words.insert(words.end(), more.begin(), more.end());
-    const bool worker = &kind == &workers_;
     child.process =
         &group_.start({.name = plan.name,
                        .arguments = std::move(words),
@@ -133,14 +119,10 @@ class Launch {
     emit_line(line + "\n");
     const std::optional<event::Any> event = read_event(line);
     if (!event) return;
-    if (worker) view_.take(index, *event);
+    screen_.take(child.plan->name, *event, index, worker);
     if (const auto* shard = std::get_if<event::Listening>(&*event); shard && !shard->sparse)
       child.shards.push_back(shard->endpoint);
     if (const auto* end = std::get_if<event::Exit>(&*event)) child.exit_reason = end->reason;
-  }
-
-  size_t name_width() const {
-    return std::max(plan_.servers.back().name.size(), plan_.workers.back().name.size());
   }
 
   // Waits a moment. False once the job has to end: a process failed, or a signal asks to stop.
@@ -155,10 +137,7 @@ class Launch {
           if (child->process->code() != 0 && !(stopping_ && was_stopped(*child)))
             failures_.push_back(child.get());
         }
-    if (terminal_.present() && now() >= next_draw_ && any_running(workers_)) {
-      next_draw_ = now() + draw_seconds;
-      terminal_.set_status(view_.progress(now(), terminal_.columns()));
-    }
+    if (any_running(workers_)) screen_.draw();
     return failures_.empty() && stop_signal() == 0;
   }
 
@@ -203,61 +182,13 @@ class Launch {
     else if (reason.empty() || reason.ends_with("…"))
       reason = failed.output->last_lines();
     if (reason.empty()) reason = "(it printed nothing)";
-    terminal_.put_line(text("\npaddle launch: ", p.name(), " ended with exit code ", p.code(),
-                            ", and the other processes were stopped. Its output is in ",
-                            failed.output->path(), "; ", what_is_there(), "; it ended because:\n",
-                            reason, "\n"));
+    screen_.report_failure(p.name(), p.code(), failed.output->path(), reason);
     return p.code();
   }
 
-  // After a job that did not finish.
-  std::string what_is_there() const {
-    if (view_.last_saved().empty()) return "no model was saved";
-    return text("the last model is ", view_.last_saved(), ": go on with --init_model_path=",
-                std::filesystem::absolute(view_.last_saved()).string());
-  }
-
-  void report_success() {
-    if (view_.costs().size() > 1)
-      std::cerr << "\n"
-                << plot(view_.costs(), {.title = "cost of the passes (trainer.0)",
-                                        .x_label = "pass",
-                                        .x_first = static_cast<double>(view_.first_pass()),
-                                        .x_last = static_cast<double>(view_.first_pass()) +
-                                                  static_cast<double>(view_.costs().size()) - 1,
-                                        .unicode = look_.utf8});
-    std::cerr << "done in " << duration_text(now() - start_) << "; logs are in " << plan_.log_dir
-              << std::endl;
-    if (view_.model().empty()) {
-      std::cerr << "no model was saved; --save_dir=output saves one after every pass\n";
-      return;
-    }
-    std::cout << "the model is in " << view_.model() << std::endl;
-    std::cerr << "Next, test it:\n  " << program() << " train --config=" << plan_.config
-              << " --job=test --init_model_path=" << view_.model() << std::endl;
-  }
-
-  // As the user can type it.
-  std::string program() const {
-    const std::string path = std::filesystem::path(executable_)
-                                 .lexically_proximate(std::filesystem::current_path())
-                                 .string();
-    return path.compare(0, 2, "..") == 0 ? "paddle" : path;
-  }
-
-  void say(const std::string& line) { terminal_.put_line("launch: " + line + "\n"); }
-
-  struct Look {
-    bool quiet, colour, utf8;
-  };
-
-  Terminal terminal_{2};
   const LaunchPlan plan_;
   const std::string executable_;
-  const Look look_;
-  JobView view_;
-  const double start_;
-  double next_draw_ = 0;
+  LaunchScreen screen_;
   Children servers_, workers_;
   std::vector<const Child*> failures_;  // in the order in which they ended
   bool stopping_ = false;
@@ -269,10 +200,11 @@ class Launch {
 int launch_main(std::span<const std::string> arguments) {
   const Environment environment = current_environment();
   const Options options = Options::parse(arguments, environment, launch_options());
-  if (answer_help(options,
-                  "usage: paddle launch --config=JOB.json [--server_num=2] [--worker_num=2] [flags]"
-                  "   (flags of paddle trainer and paddle pserver go to them)",
-                  std::cout) ||
+  if (answer_help(
+          options,
+          "usage: paddle launch --config=JOB.json [--server_num=2] [--worker_num=2] [flags]\n"
+          "Flags of paddle trainer and paddle pserver go to them.",
+          std::cout) ||
       answer_print_config(options, std::cout))
     return 0;
   LaunchPlan plan = plan_launch(options, arguments, environment);

@@ -9,6 +9,7 @@
 #include "base/version.h"
 #include "obs/events.h"
 #include "options/commands.h"
+#include "options/program.h"
 #include "paddle/commands.h"
 #include "paddle/run.h"
 #include "pserver/pserver.h"
@@ -18,26 +19,38 @@ namespace paddle {
 namespace {
 
 void require_no_arguments(std::span<const std::string> words) {
-  require(words.empty() || words[0] == "--help", Error::Kind::config,
-          "it takes no arguments, but got ", listed(words));
+  require(words.empty(), Error::Kind::config, "it takes no arguments, but got ", listed(words));
 }
 
 int list_events(std::span<const std::string> words) {
+  if (answer_usage(words,
+                   "usage: paddle list_events\n"
+                   "Prints the events that --event_file gets, with their fields, as Markdown.\n",
+                   std::cout))
+    return 0;
   require_no_arguments(words);
   std::cout << event_tables() << std::flush;
   return 0;
 }
 
 int print_version(std::span<const std::string> words) {
+  if (answer_usage(words,
+                   "usage: paddle version\n"
+                   "Prints the version and how the program was compiled.\n",
+                   std::cout))
+    return 0;
   require_no_arguments(words);
   std::cout << version_block() << std::flush;
   return 0;
 }
 
+int train(std::span<const std::string> words) { return trainer_main(words, "paddle train"); }
+int trainer(std::span<const std::string> words) { return trainer_main(words, "paddle trainer"); }
+
 std::vector<Command> commands() {
   return {
-      {"train", "Start a job: train, test, time or check a network", trainer_main},
-      {"trainer", "The same, as one of several trainers with pservers", trainer_main},
+      {"train", "Start a job: train, test, time or check a network", train},
+      {"trainer", "The same, as one of several trainers with pservers", trainer},
       {"pserver", "Start a parameter server", pserver_main},
       {"launch", "Start pservers and trainers of a job on this machine", launch_main},
       {"run", "Be a pserver or a trainer, as environment variables say", run_main_of_role},
@@ -45,9 +58,8 @@ std::vector<Command> commands() {
       {"version", "Print the version and how it was compiled", print_version},
       {"dump_config", "Print the programs that a job file makes", dump_config_main},
       {"make_diagram", "Write the network of a job file as a Graphviz file", make_diagram_main},
-      {"list_layers", "Print the layers, optimizers, schedules and initializers of job files",
-       list_layers_main},
-      {"list_events", "Print the events that --event_file gets, with their fields", list_events},
+      {"list_layers", "Print what job files may hold; with a name explain it", list_layers_main},
+      {"list_events", "Print the events that --event_file gets", list_events},
       {"help", "Print this text", nullptr},  // run_command() answers it
   };
 }

@@ -38,7 +38,7 @@ Output::Output(Terminal& terminal, const std::string& name, const std::string& p
       name_(name),
       path_(path),
       prefix_(name + std::string(std::max(look.name_width, name.size()) - name.size(), ' ') + " |"),
-      file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)),
+      file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0640)),
       look_(look) {
   if (!file_) throw io_error("write", path, errno);
   if (look.colour > 0) prefix_ = text("\x1b[", look.colour, "m", prefix_, "\x1b[0m");
@@ -54,7 +54,9 @@ void Output::finish() {
 }
 
 void Output::show(std::string line) {
-  if (!look_.quiet || log_letter(line) != 'I') terminal_.put_line(prefix_ + " " + line + "\n");
+  const bool shown =
+      look_.show == Show::all || (look_.show == Show::warnings && log_letter(line) != 'I');
+  if (shown) terminal_.put_line(prefix_ + " " + line + "\n");
   latest_.push_back(std::move(line));
   if (latest_.size() > kept_lines) latest_.pop_front();
 }

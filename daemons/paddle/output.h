@@ -1,5 +1,6 @@
 // What the processes of a job write to stdout and stderr: each line with the name of its process,
-// in a colour of its own, above one status line for all; and the whole of it in files.
+// in a colour of its own, above one status line for all, where that is asked for; and the whole of
+// it in files.
 #pragma once
 
 #include <deque>
@@ -23,10 +24,12 @@ std::string_view log_message(std::string_view line);
 
 class Output {
  public:
+  // Besides the file: every line, what is not information, or nothing.
+  enum class Show { all, warnings, nothing };
   struct Look {
     size_t name_width = 0;  // of the widest name
     int colour = 0;         // of the name: an SGR number, 0 for none
-    bool quiet = false;     // show only warnings, errors and lines that are not of the log
+    Show show = Show::all;
   };
 
   // `path` gets all bytes as they come; throws Error(io) where it cannot be made.

@@ -58,10 +58,12 @@ std::vector<std::string> command_of_role(std::span<const std::string> arguments,
                                          const Environment& environment) {
   const OptionTable table = with_daemon_options(run_rows());
   const Options options = Options::parse(arguments, environment, table);
-  if (answer_help(options,
-                  "usage: PADDLE_TRAINING_ROLE=PSERVER|TRAINER paddle run --config=JOB.json [flags]"
-                  "   (flags of paddle trainer and paddle pserver)",
-                  std::cout))
+  if (answer_help(
+          options,
+          "usage: paddle run --config=JOB.json [flags]\n"
+          "The role stands in PADDLE_TRAINING_ROLE: PSERVER or TRAINER. Flags are those of\n"
+          "paddle trainer and paddle pserver.",
+          std::cout))
     return {};
   const std::vector<GivenFlag> given = read_command_line(arguments, table).flags;
   std::vector<std::string> words;

@@ -24,7 +24,7 @@ AtomicDirectory::AtomicDirectory(const std::string& path) {
   make_directories(parent_);
   remove_abandoned();
   temporary_ = path_ + unique_suffix();
-  if (::mkdir(temporary_.c_str(), 0777) != 0) throw io_error("make the directory", path_, errno);
+  if (::mkdir(temporary_.c_str(), 0750) != 0) throw io_error("make the directory", path_, errno);
   lock_ = ::open(temporary_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (lock_ >= 0) ::flock(lock_, LOCK_EX | LOCK_NB);
 }
@@ -43,7 +43,7 @@ void AtomicDirectory::write(const std::string& name, std::span<const std::string
           Error::Kind::io, "'", name, "' is not a name inside '", path_, "'");
   if (const fs::path below = fs::path(name).parent_path(); !below.empty())
     make_directories(temporary_ + "/" + below.string());
-  Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640));
   if (!file) throw io_error("create", shown, errno);
   for (const std::string_view part : parts) write_all(file.get(), part, shown);
   if (file.close() != 0) throw io_error("write", shown, errno);

@@ -76,7 +76,7 @@ std::string read_file(const std::string& path, uint64_t max_bytes) {
 void write_file_atomically(const std::string& path, std::span<const std::string_view> parts) {
   const std::string temporary = path + unique_suffix();
   try {
-    Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640));
     if (!file) throw io_error("create", path, errno);
     for (const std::string_view part : parts) write_all(file.get(), part, path);
     if (::fsync(file.get()) != 0) throw io_error("bring to the disk", path, errno);

@@ -7,6 +7,7 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <ctime>
@@ -19,6 +20,7 @@
 #include "base/file.h"
 #include "base/host.h"
 #include "base/terminal.h"
+#include "base/wrap.h"
 
 namespace paddle {
 namespace {
@@ -43,12 +45,23 @@ std::unique_ptr<spdlog::formatter> line_formatter() {
   return formatter;
 }
 
+std::string clock_text(spdlog::log_clock::time_point time) {
+  const std::time_t seconds = spdlog::log_clock::to_time_t(time);
+  std::tm parts{};
+  ::localtime_r(&seconds, &parts);
+  char out[16];
+  std::strftime(out, sizeof out, "%H:%M:%S ", &parts);
+  return out;
+}
+
 class TerminalSink : public spdlog::sinks::base_sink<std::mutex> {
  public:
-  explicit TerminalSink(std::shared_ptr<Terminal> terminal) : terminal_(std::move(terminal)) {}
+  TerminalSink(std::shared_ptr<Terminal> terminal, Screen screen)
+      : terminal_(std::move(terminal)), screen_(screen) {}
 
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
+    if (screen_ != Screen::lines) return terminal_->put_line(for_people(message) + "\n");
     spdlog::memory_buf_t line;
     formatter_->format(message, line);
     terminal_->put_line(std::string_view(line.data(), line.size()));
@@ -56,7 +69,17 @@ class TerminalSink : public spdlog::sinks::base_sink<std::mutex> {
   void flush_() override {}  // every line is written at once
 
  private:
+  std::string for_people(const spdlog::details::log_msg& message) const {
+    std::string line = screen_ == Screen::messages ? clock_text(message.time) : "";
+    const size_t indent = std::max<size_t>(line.size(), 2);
+    if (message.level == level_enum::warn) line += "warning: ";
+    if (message.level == level_enum::err) line += "error: ";
+    line.append(message.payload.data(), message.payload.size());
+    return wrapped(line, terminal_->columns(), indent);
+  }
+
   std::shared_ptr<Terminal> terminal_;
+  const Screen screen_;
 };
 
 struct Log {
@@ -65,6 +88,8 @@ struct Log {
   std::shared_ptr<spdlog::logger> logger;
   std::string path;
   int verbosity = 0;
+  Screen screen = Screen::lines;  // lines where there is no terminal
+  bool to_screen = true;
 };
 
 std::function<void(LogLevel, const std::string&)>& log_observer() {
@@ -79,9 +104,12 @@ void observe(LogLevel level, const std::string& message) {
 Log make_log(const LogOptions& options, const std::string& path) {
   Log log;
   log.terminal = std::make_shared<Terminal>(options.descriptor, options.draws);
-  const auto sink = std::make_shared<TerminalSink>(log.terminal);
+  log.screen = log.terminal->present() ? options.screen : Screen::lines;
+  log.to_screen = options.to_stderr;
+  const auto sink = std::make_shared<TerminalSink>(log.terminal, log.screen);
   sink->set_formatter(line_formatter());
-  sink->set_level(options.to_stderr ? level_enum::info : level_enum::err);
+  const auto least = log.screen == Screen::warnings ? level_enum::warn : level_enum::info;
+  sink->set_level(options.to_stderr ? least : level_enum::err);
   std::vector<spdlog::sink_ptr> sinks{sink};
   if (!path.empty()) {
     log.file = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path);
@@ -165,16 +193,16 @@ void log_progress(const std::string& m, Where where) {
   if (log.file && log.logger->should_log(level_enum::info))
     write_to_file(level_enum::info, m, where);
 }
+void log_note(const std::string& m, Where where) {
+  log_info(m, where);
+  show_line(wrapped(m, log_columns()));
+}
 void log_warn(const std::string& m, Where where) {
   write_line(level_enum::warn, m, where);
   observe(LogLevel::warning, m);
 }
 void log_error(const std::string& m, Where where) {
   write_line(level_enum::err, m, where);
-  observe(LogLevel::error, m);
-}
-void log_fatal(const std::string& m, Where where) {
-  write_line(level_enum::critical, m, where);
   observe(LogLevel::error, m);
 }
 void set_log_observer(std::function<void(LogLevel, const std::string&)> observer) {
@@ -190,12 +218,17 @@ int log_verbosity() { return the_log().verbosity; }
 void log_exit_reason(const std::string& message, Where where) {
   Log& log = the_log();
   log.terminal->set_status("");
-  log.terminal->put_line(message + "\n");
+  const bool people = log.terminal->present();
+  log.terminal->put_line((people ? wrapped(message, log_columns()) : message) + "\n");
   if (log.file) write_to_file(level_enum::critical, message, where);
 }
 
 bool log_on_terminal() { return the_log().terminal->present(); }
 int log_columns() { return the_log().terminal->columns(); }
+void show_line(const std::string& line) {
+  Log& log = the_log();
+  if (log.screen == Screen::warnings && log.to_screen) log.terminal->put_line(line + "\n");
+}
 void show_status(const std::string& line) { the_log().terminal->set_status(line); }
 void show_dot() { the_log().terminal->dot(); }
 

@@ -1,13 +1,21 @@
 // The log of the process: lines like `I1116 09:10:17.123121    50 file.cc:155] message` on stderr
-// and in a file. It owns the terminal's last line too, so that log lines and a progress line never
-// overwrite each other. Every function may be called from any thread, start_log() only while no
-// other thread logs. Nothing here throws but start_log().
+// and in a file. On a terminal people read something shorter (Screen). It owns the terminal's last
+// line too, so that log lines and a progress line never overwrite each other. Every function may be
+// called from any thread, start_log() only while no other thread logs. Nothing here throws but
+// start_log().
 #pragma once
 
 #include <functional>
 #include <string>
 
 namespace paddle {
+
+// What a terminal shows of the log. Files and pipes get whole log lines, whatever is chosen here.
+enum class Screen {
+  lines,     // whole log lines
+  messages,  // "09:10:17 message": for a program that serves
+  warnings,  // warnings and errors, without their prefix; and what log_note() and show_line() give
+};
 
 struct LogOptions {
   std::string program = "paddle";  // names the file
@@ -16,7 +24,8 @@ struct LogOptions {
   int min_level = 0;               // 0 information, 1 warnings, 2 errors, 3 fatal errors and more
   int verbosity = 0;               // log_detail() logs up to this level
   int descriptor = 2;              // in place of stderr
-  bool draws = true;               // false: no status line, even on a terminal (TERM=dumb)
+  bool draws = true;               // false: a terminal is written to like a file (TERM=dumb)
+  Screen screen = Screen::lines;
 };
 
 // Until it is called, everything goes to stderr. With a log_dir it makes the file
@@ -38,10 +47,10 @@ struct Where {
 void log_info(const std::string& message, Where where = Where::current());
 // The same for what a status line already shows: on a terminal it goes into the file alone.
 void log_progress(const std::string& message, Where where = Where::current());
+// The same for what people want to know: it is a log line, and stands alone on a terminal.
+void log_note(const std::string& message, Where where = Where::current());
 void log_warn(const std::string& message, Where where = Where::current());
 void log_error(const std::string& message, Where where = Where::current());
-// Logs that the process is about to end; does not end it.
-void log_fatal(const std::string& message, Where where = Where::current());
 // Details for debugging; check log_verbosity() first where making the message is expensive.
 void log_detail(int level, const std::string& message, Where where = Where::current());
 int log_verbosity();
@@ -57,9 +66,10 @@ void set_log_observer(std::function<void(LogLevel level, const std::string& mess
 // Whether there is a terminal to draw on, and its columns (80 where it does not say).
 bool log_on_terminal();
 int log_columns();
+// A line for people, above the status line; nothing where whole log lines are written.
+void show_line(const std::string& line);
 // Shows `line` (UTF-8, not wider than the terminal) below everything logged, in place of the one
-// shown before;
-// "" removes it. Where there is no terminal it only ends a line of dots.
+// shown before; "" removes it. Where there is no terminal it only ends a line of dots.
 void show_status(const std::string& line);
 // A dot for a batch, outside a status line; the next log line starts on a line of its own.
 void show_dot();

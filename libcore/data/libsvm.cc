@@ -153,7 +153,7 @@ std::unique_ptr<Reader> open_libsvm(const ReaderSpec& spec, const LibsvmKeys& ke
   generate(spec, keys.labels, *columns);
   std::string source = text(not_found("a9a", name, spec), ": ", columns->size(),
                             " records generated from seed ", spec.seed);
-  return read_records(std::move(columns), spec, std::move(source));
+  return read_records(std::move(columns), spec, std::move(source), true);
 }
 
 OpenReader declare_libsvm(Arguments& a) {

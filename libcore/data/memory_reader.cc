@@ -7,13 +7,15 @@ namespace {
 
 class MemoryReader : public Reader {
  public:
-  MemoryReader(std::unique_ptr<Records> records, const ReaderSpec& spec, std::string source)
+  MemoryReader(std::unique_ptr<Records> records, const ReaderSpec& spec, std::string source,
+               bool generated)
       : records_(std::move(records)),
         batch_size_(spec.batch_size),
         shuffle_(spec.shuffle),
         drop_last_(spec.drop_last),
         seed_(spec.seed),
-        source_(std::move(source)) {
+        source_(std::move(source)),
+        generated_(generated) {
     for (int64_t i = spec.trainer_id; i < records_->size(); i += spec.trainer_count)
       mine_.push_back(static_cast<uint32_t>(i));
     order_ = mine_;
@@ -23,6 +25,7 @@ class MemoryReader : public Reader {
   const std::vector<FieldSpec>& fields() const override { return records_->fields(); }
   int64_t records() const override { return static_cast<int64_t>(mine_.size()); }
   std::string source() const override { return source_; }
+  bool generated() const override { return generated_; }
   Position position() const override { return {pass_, at_}; }
 
   bool next(Batch& batch) override {
@@ -61,6 +64,7 @@ class MemoryReader : public Reader {
   bool shuffle_, drop_last_;
   uint64_t seed_;
   std::string source_;
+  bool generated_;
   std::vector<uint32_t> mine_, order_;  // the records of this shard, and their order in this pass
   uint64_t pass_ = 0, at_ = 0;
 };
@@ -73,8 +77,8 @@ void shuffle(std::span<uint32_t> order, uint64_t seed, uint64_t stream) {
 }
 
 std::unique_ptr<Reader> read_records(std::unique_ptr<Records> records, const ReaderSpec& spec,
-                                     std::string source) {
-  return std::make_unique<MemoryReader>(std::move(records), spec, std::move(source));
+                                     std::string source, bool generated) {
+  return std::make_unique<MemoryReader>(std::move(records), spec, std::move(source), generated);
 }
 
 }  // namespace paddle

@@ -151,7 +151,7 @@ std::unique_ptr<Reader> open_mnist(const ReaderSpec& spec, const Shape& image_sh
   std::string source = files.empty() ? text(not_found("mnist", part + "-images-idx3-ubyte", spec),
                                             ": ", n, " records generated from seed ", spec.seed)
                                      : text("mnist: ", n, " records from ", files[0]);
-  return read_records(std::move(records), spec, std::move(source));
+  return read_records(std::move(records), spec, std::move(source), files.empty());
 }
 
 OpenReader declare_mnist(Arguments& a) {

@@ -96,7 +96,7 @@ std::unique_ptr<Reader> open_ngram(const ReaderSpec& spec, const NgramKeys& keys
           ": expected at least one line of ", keys.ngram - 2,
           " words, found none; ask for a smaller ngram");
   std::string source = describe_text(from, spec, records->size());
-  return read_records(std::move(records), spec, std::move(source));
+  return read_records(std::move(records), spec, std::move(source), from.generated());
 }
 
 OpenReader declare_ngram(Arguments& a) {

@@ -18,6 +18,7 @@ class Prefetch : public Reader {
         depth_(static_cast<size_t>(depth)),
         fields_(reader_->fields()),
         source_(reader_->source()),
+        generated_(reader_->generated()),
         records_(reader_->records()),
         position_(reader_->position()) {
     full_.reserve(depth_);
@@ -37,6 +38,7 @@ class Prefetch : public Reader {
   const std::vector<FieldSpec>& fields() const override { return fields_; }
   int64_t records() const override { return records_; }
   std::string source() const override { return source_; }
+  bool generated() const override { return generated_; }
   Position position() const override { return position_; }
 
   bool next(Batch& batch) override {
@@ -124,6 +126,7 @@ class Prefetch : public Reader {
   const size_t depth_;
   const std::vector<FieldSpec> fields_;
   const std::string source_;
+  const bool generated_;
   const int64_t records_;
   Position position_;  // the consumer's
 

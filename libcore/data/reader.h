@@ -51,6 +51,8 @@ class Reader {
   virtual int64_t records() const = 0;
   // One sentence for the log: which records, from where.
   virtual std::string source() const = 0;
+  // Whether the records were made by this program, as the known set was not found.
+  virtual bool generated() const { return false; }
 
   void start_pass(uint64_t pass) { seek({pass, 0}); }
 };

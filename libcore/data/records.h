@@ -73,8 +73,9 @@ class Columns : public Records {
 // Permutes `order` by (seed, stream) alone.
 void shuffle(std::span<uint32_t> order, uint64_t seed, uint64_t stream);
 
-// Batches of `records` in the order that `spec` asks for. `source` ends up in Reader::source().
+// Batches of `records` in the order that `spec` asks for. `source` and `generated` end up in the
+// reader's functions of these names.
 std::unique_ptr<Reader> read_records(std::unique_ptr<Records> records, const ReaderSpec& spec,
-                                     std::string source);
+                                     std::string source, bool generated = false);
 
 }  // namespace paddle

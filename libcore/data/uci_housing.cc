@@ -77,7 +77,7 @@ std::unique_ptr<Reader> open_uci_housing(const ReaderSpec& spec) {
   std::string source = files.empty() ? text(not_found("uci_housing", "housing.data", spec), ": ", n,
                                             " records generated from seed ", spec.seed)
                                      : text("uci_housing: ", source_of_files(n, files));
-  return read_records(std::move(columns), spec, std::move(source));
+  return read_records(std::move(columns), spec, std::move(source), files.empty());
 }
 
 OpenReader declare_uci_housing(Arguments&) { return open_uci_housing; }

@@ -110,7 +110,7 @@ std::string event_line(const event::Any& event, const event::Source& source, dou
 std::string event_tables() { return tables_of(event::Any{}); }
 
 EventWriter::EventWriter(const std::string& path)
-    : file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0666)) {
+    : file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0640)) {
   if (!file_) throw io_error("write the events to", path, errno);
 }
 

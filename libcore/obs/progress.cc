@@ -26,10 +26,27 @@ std::string count_text(const char* word, int64_t n, int64_t of) {
 
 std::string rate_text(double rate) {
   char buffer[48];
-  const char* unit = rate >= 1e6 ? "M" : rate >= 1e4 ? "k" : "";
+  const char* unit = rate >= 1e6 ? " M" : rate >= 1e4 ? " k" : "";
   const double shown = rate >= 1e6 ? rate / 1e6 : rate >= 1e4 ? rate / 1e3 : rate;
-  std::snprintf(buffer, sizeof buffer, "%.*f%s", shown < 100 ? 1 : 0, shown, unit);
+  const double whole_from = *unit != '\0' ? 10 : 100;
+  std::snprintf(buffer, sizeof buffer, "%.*f%s", shown < whole_from ? 1 : 0, shown, unit);
   return buffer;
+}
+
+std::string value_text(double value) {
+  char buffer[48];
+  const double size = std::fabs(value);
+  if (value == 0 || !std::isfinite(value) || size >= 1e7)
+    std::snprintf(buffer, sizeof buffer, "%.3g", value);
+  else if (size >= 100)
+    std::snprintf(buffer, sizeof buffer, "%.0f", value);
+  else
+    std::snprintf(buffer, sizeof buffer, "%#.3g", value);
+  return buffer;
+}
+
+std::string pass_text(int64_t done, int64_t passes) {
+  return count_text("pass", passes > 0 ? std::min(done + 1, passes) : done + 1, passes);
 }
 
 std::string duration_text(double seconds) {
@@ -47,32 +64,42 @@ std::string duration_text(double seconds) {
   return buffer;
 }
 
-std::string progress_line(const ProgressNow& now, double samples_per_second, double seconds_left,
-                          int columns) {
-  char cost[48];
-  std::snprintf(cost, sizeof cost, "cost %.5g", now.cost);
-  // By importance: what does not fit is left out whole, so that no number is cut into another one.
-  std::pair<int, std::string> parts[] = {
-      {0, count_text("pass", std::min(now.pass + 1, std::max<int64_t>(now.passes, 1)), now.passes)},
-      {3, count_text("batch", now.batch, now.batches)},
-      {1, cost},
-      {4, now.evaluators},
-      {5, samples_per_second < 0 ? "" : rate_text(samples_per_second) + " samples/s"},
-      {2, seconds_left < 0 ? "" : duration_text(seconds_left) + " left"},
-  };
+std::string fitting_line(const std::vector<LinePart>& parts, int columns) {
   const auto joined = [&](int least_important) {
     std::string line;
     for (const auto& [rank, part] : parts)
       if (rank <= least_important && !part.empty()) line += (line.empty() ? "" : "  ") + part;
     return line;
   };
+  int least = 0;
+  for (const LinePart& part : parts) least = std::max(least, part.rank);
   // The last column stays free: many terminals wrap when it is written.
   const size_t width = columns > 1 ? static_cast<size_t>(columns - 1) : 0;
-  if (joined(5).size() > width && samples_per_second >= 0)
-    parts[4].second = rate_text(samples_per_second) + "/s";  // most lines then fit into 80 columns
-  for (int least = 5; least >= 0; --least)
+  for (; least >= 0; --least)
     if (std::string line = joined(least); line.size() <= width) return line;
   return joined(0).substr(0, width);
+}
+
+std::string progress_line(const ProgressNow& now, double samples_per_second, double seconds_left,
+                          int columns) {
+  std::vector<LinePart> parts = {{0, pass_text(now.pass, now.passes)},
+                                 {3, count_text("batch", now.batch, now.batches)},
+                                 {1, "cost " + value_text(now.cost)}};
+  int rank = 4;
+  for (const auto& [name, value] : now.evaluators) {
+    parts.push_back({rank, name + " " + value_text(value)});
+    rank = 6;  // the first is more important than the rate
+  }
+  const auto line = [&](const char* unit) {
+    std::vector<LinePart> all = parts;
+    all.push_back({5, samples_per_second < 0 ? "" : rate_text(samples_per_second) + unit});
+    all.push_back({2, seconds_left < 0 ? "" : duration_text(seconds_left) + " left"});
+    return fitting_line(all, columns);
+  };
+  const std::string whole = line(" samples/s"), brief = line("/s");
+  // Most lines fit into 80 columns with the shorter one; it is the longer line where the other had
+  // to leave something out.
+  return brief.size() > whole.size() ? brief : whole;
 }
 
 Pace::Pace(double period) : Pace(period, steady_seconds) {}

@@ -5,6 +5,10 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
+#include <vector>
+
+#include "obs/event.h"
 
 namespace paddle {
 
@@ -13,19 +17,33 @@ struct ProgressNow {
   int64_t batch = 0, batches = 0;  // batches of this pass done, of all; 0 = not known yet
   int64_t samples = 0;             // since the start
   double cost = 0;
-  std::string evaluators;  // "error=0.02"
+  event::Evaluators evaluators;
 };
 
-// "pass 3/100  batch 120/938  cost 0.1234  error=0.02  12.3k samples/s  1:02 left" in less than
-// `columns`: the rate gets shorter (12.3k/s), then the least important parts are left out. Negative
+// A part of a line and its rank: 0 is the most important one. Empty parts are left out.
+struct LinePart {
+  int rank = 0;
+  std::string text;
+};
+// The parts with two blanks between them in less than `columns`. What does not fit is left out
+// whole, the least important first, so that no number is cut into another one.
+std::string fitting_line(const std::vector<LinePart>& parts, int columns);
+
+// "pass 3/100  batch 120/938  cost 0.123  error 0.0200  12 k samples/s  1:02 left" in less than
+// `columns`: the rate gets shorter (12 k/s), then the least important parts are left out. Negative
 // rates and times are not known and left out.
 std::string progress_line(const ProgressNow& now, double samples_per_second, double seconds_left,
                           int columns);
 
 // "59 s", "1:02", "3:04:05", "2 days"
 std::string duration_text(double seconds);
-// "12.3k", "99.5": a number per second, short.
+// "52 k", "1.2 M", "99.5": a number per second, short.
 std::string rate_text(double per_second);
+// "0.130", "23.1", "12345", "1.30e-05": a cost or an evaluator, short.
+std::string value_text(double value);
+// "pass 3/100", where `done` are the passes before it: people count from 1. "pass 3" where it is
+// not known how many there are.
+std::string pass_text(int64_t done, int64_t passes);
 
 // The rate and the time left, worked out from how far a training was at some times.
 class Estimate {

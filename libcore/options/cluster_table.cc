@@ -3,9 +3,9 @@
 //             listen), num_gradient_servers and job_name (trainer: sent in Hello; pserver: where
 //             given, others are refused), peer_timeout, spin_microseconds, comment and nics
 //             (logged)
-//   trainer   pservers, trainer_id, local, cluster_train, sync, async, half_async, geo_steps (all
-//             through options/cluster.h), async_merge, async_queue_size, slice_var_up,
-//             min_block_size, split_method
+//   trainer   pservers, trainer_id, new_job, local, cluster_train, sync, async, half_async,
+//             geo_steps (all through options/cluster.h), async_merge, async_queue_size,
+//             slice_var_up, min_block_size, split_method
 //   pserver   host, ready_file, exit_when_done, lease_seconds, reconnect_seconds, on_trainer_loss,
 //             max_staleness, async_lagged_grad_discard_ratio, snapshot_dir, snapshot_period,
 //             snapshots_keep, log_period_server
@@ -203,6 +203,12 @@ OptionTable trainer_cluster_rows() {
          .group = network,
          .check = between(0, 65534),
          .environment = {"PADDLE_TRAINER_ID", "TRAINER_ID", "CURRENT_ID", "OMPI_COMM_WORLD_RANK"},
+         .in_job_file = false},
+        {.name = "new_job",
+         .type = flag,
+         .default_value = "false",
+         .help = "Begin a new job at once, even if the last one of this name has just ended",
+         .group = network,
          .in_job_file = false}},
        shared_rows(),
        mode_rows(),

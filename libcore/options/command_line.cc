@@ -39,10 +39,7 @@ class Reader {
         [&](std::vector<std::string>& rest) { return take_flag(rest, where, depth); });
     for (const po::option& option : parser.run().options)
       if (option.string_key.empty())
-        for (const std::string& word : option.value)
-          complain(
-              "unknown command line argument '" + word + "'" + where +
-              ": flags start with --, and a flag that is true or false takes its value after =");
+        for (const std::string& word : option.value) take_word(word, where);
   }
 
   CommandLine result;
@@ -75,6 +72,15 @@ class Reader {
     taken.string_key = flag.name;
     taken.unregistered = true;
     return {taken};
+  }
+
+  // A word that is no flag. Most often it is the job file.
+  void take_word(const std::string& word, const std::string& where) {
+    const bool is_job = find("config") != nullptr && word.ends_with(".json");
+    complain("unknown command line argument '" + word + "'" + where +
+             (is_job ? ": give the job file as --config=" + word
+                     : ": flags start with --, and a flag that is true or false takes its value "
+                       "after ="));
   }
 
   static Word split(const std::string& word) {

@@ -24,7 +24,8 @@ int run_command(const std::string& program, std::span<const Command> commands,
   std::string word = arguments.empty() ? "help" : arguments[0];
   if (word == "--help" || word == "-h" || word == "-help") word = "help";
   if (word == "--version" || word == "-version") word = "version";
-  const bool asks_about_one = word == "help" && arguments.size() > 1;
+  const bool asks_about_one =
+      word == "help" && arguments.size() > 1 && !arguments[1].starts_with("-");
   if (asks_about_one) word = arguments[1];
   if (word == "help") {
     out << usage(program, commands) << std::flush;

@@ -45,6 +45,8 @@ OptionTable common_options() {
        .help = "Log to stderr besides the file; without it only errors go there",
        .group = log,
        .environment = {"GLOG_logtostderr"}},
+      {"verbose", flag, "false",
+       "On a terminal: show the log lines; without it progress, results and warnings", log},
       {.name = "minloglevel",
        .type = integer,
        .default_value = "0",

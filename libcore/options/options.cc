@@ -164,7 +164,7 @@ const std::string& Options::source(const std::string& name) const {
 
 std::string Options::help(const std::string& usage) const {
   namespace po = boost::program_options;
-  constexpr unsigned columns = 100, description_columns = 66;
+  constexpr unsigned columns = 79, description_columns = 45;
   std::vector<std::string> groups;
   for (const Option& option : table_)
     if (std::find(groups.begin(), groups.end(), option.group) == groups.end())
@@ -187,9 +187,10 @@ std::string Options::help(const std::string& usage) const {
   std::ostringstream out;
   out << usage << "\n"
       << all << R"(
-Flags win over environment variables [in brackets], those over the job file, that over the default
-shown after =. A flag that is true or false is also written --name or --noname; --flagfile=FILE reads
-flags from a file, one per line.
+Flags win over environment variables [in brackets], those over the job file,
+that over the default shown after =. A flag that is true or false is also
+written --name or --noname; --flagfile=FILE reads flags from a file, one per
+line.
 )";
   return without_trailing_blanks(out.str());
 }

@@ -65,7 +65,6 @@ class Options {
   std::string set(const Option& option, const std::string& value, const std::string& source,
                   Rank rank);
   std::vector<std::string> read_environment(const Environment& environment);
-  std::vector<std::string> flag_names() const;
 
   OptionTable table_;
   std::map<std::string, Value> values_;

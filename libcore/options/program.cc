@@ -17,15 +17,30 @@ bool answer_help(const Options& options, const std::string& usage, std::ostream&
   return true;
 }
 
+bool answer_usage(std::span<const std::string> words, const std::string& usage, std::ostream& out) {
+  for (const std::string& word : words)
+    if (word == "--help" || word == "-help" || word == "-h") {
+      out << usage << std::flush;
+      return true;
+    }
+  return false;
+}
+
 bool answer_print_config(const Options& options, std::ostream& out) {
   if (!options.flag("print_config")) return false;
   out << options.print() << std::flush;
   return true;
 }
 
+bool wants_log_lines(const Options& options) {
+  return options.flag("verbose") || (options.given("logtostderr") && options.flag("logtostderr"));
+}
+
 void begin_log(const Options& options, const std::string& program,
-               std::span<const std::string> arguments, const Environment& environment) {
+               std::span<const std::string> arguments, const Environment& environment,
+               Screen screen) {
   LogOptions log = log_options(options, program);
+  log.screen = wants_log_lines(options) ? Screen::lines : screen;
   log.draws = variable(environment, "TERM") != "dumb";
   std::string without_file;
   try {
@@ -35,6 +50,7 @@ void begin_log(const Options& options, const std::string& program,
     without_file = e.what();
     log.log_dir.clear();
     log.to_stderr = true;
+    log.screen = Screen::lines;
     start_log(log);
   }
   std::string line = "commandline: " + program + " ";

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <filesystem>
 
 #include "base/file.h"
 #include "support/child.h"
@@ -43,6 +44,10 @@ TEST_CASE("atomic directory", "[base]") {
     CHECK(read_file(path + "/done", 99) == "version\n");
     CHECK(read_file(path + "/sub/v", 9) == "2");
     CHECK(entries() == Names{"pass-00000"});
+    using perms = std::filesystem::perms;  // strangers read no model
+    for (const char* name : {"", "/w", "/done"})
+      CHECK((std::filesystem::status(path + name).permissions() & perms::others_all) ==
+            perms::none);
   }
   SECTION("takes the place of an older one, of which nothing stays") {
     {

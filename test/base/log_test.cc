@@ -47,10 +47,10 @@ TEST_CASE("log lines", "[base]") {
     log_info("one {} %d");
     log_warn("two");
     log_error("three");
-    log_fatal("four");
+    log_note("four");
     const auto lines = lines_of(pipe.read());
     REQUIRE(lines.size() == 4);
-    const std::string severities = "IWEF", words[] = {"one \\{\\} %d", "two", "three", "four"};
+    const std::string severities = "IWEI", words[] = {"one \\{\\} %d", "two", "three", "four"};
     for (size_t i = 0; i < 4; ++i) {
       CHECK(lines[i][0] == severities[i]);
       CHECK(std::regex_match(lines[i], std::regex(prefix + words[i])));
@@ -222,5 +222,64 @@ TEST_CASE("the status line of a terminal", "[base]") {
     terminal.read();
     log_exit_reason("the end");
     CHECK(terminal.read() == "\r\x1b[Kthe end\r\n");
+  }
+}
+
+TEST_CASE("log on a terminal for people", "[base]") {
+  const Restore restore;
+  const TemporaryDirectory dir;
+  PseudoTerminal terminal(40);
+  LogOptions options{.log_dir = dir.path(), .descriptor = terminal.device()};
+
+  SECTION("warnings and notes without a prefix; the file has everything") {
+    options.screen = Screen::warnings;
+    start_log(options);
+    log_info("detail");
+    log_note("the model is in output");
+    log_warn("something that takes more than the forty columns of this terminal");
+    log_error("bad");
+    show_line("pass 1/2");
+    CHECK(terminal.read() ==
+          "the model is in output\r\n"
+          "warning: something that takes more than\r\n"
+          "  the forty columns of this terminal\r\n"
+          "error: bad\r\n"
+          "pass 1/2\r\n");
+    const std::string file = read_file(log_file(), 1 << 20);
+    for (const char* line :
+         {"] detail\n", "] the model is in output\n", "] something that takes more"})
+      CHECK_THAT(file, Contains(line));
+    CHECK_THAT(file, !Contains("pass 1/2"));
+  }
+  SECTION("messages with the time") {
+    options.screen = Screen::messages;
+    start_log(options);
+    log_info("trainer 0 joined");
+    log_warn("trainer 1 is lost");
+    CHECK(std::regex_match(terminal.read(),
+                           std::regex("\\d\\d:\\d\\d:\\d\\d trainer 0 joined\r\n"
+                                      "\\d\\d:\\d\\d:\\d\\d warning: trainer 1 is lost\r\n")));
+  }
+  SECTION("without stderr only errors") {
+    options.screen = Screen::warnings;
+    options.to_stderr = false;
+    start_log(options);
+    log_warn("a");
+    log_note("b");
+    show_line("c");
+    log_error("d");
+    CHECK(terminal.read() == "error: d\r\n");
+  }
+  SECTION("a terminal that cannot draw, and a pipe, get log lines") {
+    options.screen = Screen::warnings;
+    options.draws = false;
+    start_log(options);
+    log_info("detail");
+    log_note("note");
+    show_line("pass 1/2");
+    const auto lines = lines_of(terminal.read());
+    REQUIRE(lines.size() == 2);
+    CHECK_THAT(lines[0], Contains("] detail"));
+    CHECK_THAT(lines[1], Contains("] note"));
   }
 }

@@ -1,6 +1,7 @@
 #include "obs/progress.h"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "base/log.h"
 #include "support/pseudo_terminal.h"
@@ -17,7 +18,7 @@ ProgressNow at(int64_t pass, int64_t batch, int64_t samples) {
           .batches = 100,
           .samples = samples,
           .cost = 0.25,
-          .evaluators = "error=0.02"};
+          .evaluators = {{"error", 0.02}}};
 }
 
 // Sends the log to `descriptor` for the life of a test.
@@ -33,7 +34,7 @@ struct LogTo {
 TEST_CASE("progress line", "[obs]") {
   SECTION("shows all it knows") {
     CHECK(progress_line(at(2, 40, 0), 12345.6, 62, 100) ==
-          "pass 3/10  batch 40/100  cost 0.25  error=0.02  12.3k samples/s  1:02 left");
+          "pass 3/10  batch 40/100  cost 0.250  error 0.0200  12 k samples/s  1:02 left");
     ProgressNow start;
     start.batch = 7;
     CHECK(progress_line(start, -1, -1, 100) == "pass 1  batch 7  cost 0");
@@ -43,10 +44,21 @@ TEST_CASE("progress line", "[obs]") {
     for (int columns = 0; columns < 100; ++columns)
       CHECK(progress_line(at(2, 40, 0), 500, 62, columns).size() <=
             static_cast<size_t>(std::max(columns - 1, 0)));
-    CHECK(progress_line({11, 100, 921, 938, 0, 0.13009, "accuracy=0.9603"}, 61234, 62, 80) ==
-          "pass 12/100  batch 921/938  cost 0.13009  accuracy=0.9603  61.2k/s  1:02 left");
-    CHECK(progress_line(at(2, 40, 0), 500, 62, 40) == "pass 3/10  cost 0.25  1:02 left");
+    CHECK(progress_line({11, 100, 921, 938, 0, 0.13009, {{"accuracy", 0.9603}}}, 61234, 62, 80) ==
+          "pass 12/100  batch 921/938  cost 0.130  accuracy 0.960  61 k/s  1:02 left");
+    CHECK(progress_line(at(2, 40, 0), 500, 62, 40) == "pass 3/10  cost 0.250  1:02 left");
     CHECK(progress_line(at(2, 40, 0), 500, 62, 5) == "pass");
+  }
+  SECTION("short numbers") {
+    const std::pair<double, const char*> values[] = {
+        {0, "0"},           {0.13, "0.130"},  {23.14159, "23.1"},   {187.4, "187"},
+        {12345.6, "12346"}, {-0.5, "-0.500"}, {1.3e-5, "1.30e-05"}, {1.5e30, "1.5e+30"},
+        {NAN, "nan"}};
+    for (const auto& [value, shown] : values) CHECK(value_text(value) == shown);
+    const std::pair<double, const char*> rates[] = {{0.5, "0.5"},       {99.54, "99.5"},
+                                                    {640, "640"},       {52341, "52 k"},
+                                                    {1234567, "1.2 M"}, {45e6, "45 M"}};
+    for (const auto& [rate, shown] : rates) CHECK(rate_text(rate) == shown);
   }
   SECTION("says durations as people do") {
     CHECK(duration_text(0.2) == "1 s");
@@ -70,15 +82,15 @@ TEST_CASE("progress", "[obs]") {
       REQUIRE(progress.active());
       REQUIRE(progress.due());
       progress.draw(at(0, 0, 0));
-      CHECK(terminal.read() == "\r\x1b[Kpass 1/10  batch 0/100  cost 0.25  error=0.02");
+      CHECK(terminal.read() == "\r\x1b[Kpass 1/10  batch 0/100  cost 0.250  error 0.0200");
       time += 1;
       progress.draw(at(0, 10, 2000));
       // 10 batches a second, 990 to go
       CHECK(terminal.read() ==
-            "\r\x1b[Kpass 1/10  batch 10/100  cost 0.25  error=0.02  2000 samples/s  1:39 left");
+            "\r\x1b[Kpass 1/10  batch 10/100  cost 0.250  error 0.0200  2000 samples/s  1:39 left");
       terminal.resize(40);
       progress.draw(at(0, 20, 4000));
-      CHECK(terminal.read() == "\r\x1b[Kpass 1/10  cost 0.25  49 s left");
+      CHECK(terminal.read() == "\r\x1b[Kpass 1/10  cost 0.250  49 s left");
     }
     CHECK(terminal.read() == "\r\x1b[K");
   }
@@ -104,7 +116,7 @@ TEST_CASE("progress", "[obs]") {
     terminal.read();
     log_info("Batch=1");
     show_dot();  // no dots into the line
-    const std::string line = "pass 1/10  batch 1/100  cost 0.25  error=0.02";
+    const std::string line = "pass 1/10  batch 1/100  cost 0.250  error 0.0200";
     CHECK_THAT(terminal.read(), Catch::Matches("\\r\\x1b\\[KI[^\\r]*\\] Batch=1\\r\\n" + line));
   }
   const auto draws_nothing = [&](auto& end, bool can_draw) {

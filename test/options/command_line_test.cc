@@ -41,6 +41,15 @@ TEST_CASE("flag syntax", "[options]") {
     CHECK_THAT(complaint({"-"}), Contains("argument '-'"));
     CHECK_THAT(complaint({""}), Contains("argument ''"));
   }
+  SECTION("a job file without its flag") {
+    OptionTable table = small_table();
+    const std::vector<std::string> words{"a/train.json"};
+    CHECK_THAT(read_command_line(words, table).problems.at(0), !Contains("--config"));
+    table.push_back({.name = "config", .default_value = "", .help = "Job file", .group = "Job"});
+    CHECK(read_command_line(words, table).problems ==
+          std::vector<std::string>{"unknown command line argument 'a/train.json': give the job "
+                                   "file as --config=a/train.json"});
+  }
   SECTION("a forgotten value is seen at the end and before another flag") {
     CHECK_THAT(complaint({"--num_passes"}), Contains("flag --num_passes needs a value"));
     CHECK_THAT(complaint({"--log_dir", "--use_gpu"}), Contains("flag --log_dir needs a value"));

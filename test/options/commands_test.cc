@@ -35,7 +35,8 @@ TEST_CASE("commands", "[options]") {
     CHECK(out.str().empty());
   }
   SECTION("help in its forms, and no word at all, prints the usage") {
-    CHECK(run(GENERATE(Words{}, Words{"help"}, Words{"--help"}, Words{"-h"})) == 0);
+    CHECK(run(GENERATE(Words{}, Words{"help"}, Words{"--help"}, Words{"-h"},
+                       Words{"help", "--help"})) == 0);
     CHECK(out.str() == usage_text);
     CHECK(err.str().empty());
   }

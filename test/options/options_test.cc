@@ -111,20 +111,22 @@ TEST_CASE("option printing", "[options]") {
           R"(usage: paddle train [flags]
 
 Training:
-  --num_passes=100       Passes over the data. Also --passes. [PADDLE_INIT_NUM_PASSES]
+  --num_passes=100       Passes over the data. Also --passes.
+                         [PADDLE_INIT_NUM_PASSES]
   --rate=0.5             Learning rate. [PADDLE_INIT_RATE]
   --use_gpu=false        Compute on a GPU. [PADDLE_INIT_USE_GPU]
   --job=train            What to do. [PADDLE_INIT_JOB]
 
 Log:
-  --log_dir=""           Directory of the log files, which is made where it is not there yet and
-                         may be shared by many processes. [PADDLE_INIT_LOG_DIR, GLOG_log_dir,
-                         LOG_DIR]
+  --log_dir=""           Directory of the log files, which is made where it is
+                         not there yet and may be shared by many processes.
+                         [PADDLE_INIT_LOG_DIR, GLOG_log_dir, LOG_DIR]
   --help=false           Print this. [PADDLE_INIT_HELP]
 
-Flags win over environment variables [in brackets], those over the job file, that over the default
-shown after =. A flag that is true or false is also written --name or --noname; --flagfile=FILE reads
-flags from a file, one per line.
+Flags win over environment variables [in brackets], those over the job file,
+that over the default shown after =. A flag that is true or false is also
+written --name or --noname; --flagfile=FILE reads flags from a file, one per
+line.
 )");
   }
   SECTION("print_config shows values and sources") {

@@ -18,13 +18,13 @@ TEST_CASE("view of a job", "[paddle]") {
 
   SECTION("the slowest trainer's place, the mean cost, everybody's samples") {
     view.take(0, at(1, 5, 100, 4));
-    CHECK(view.progress(10, 100) == "pass 2/10  batch 5  cost 4");
+    CHECK(view.progress(10, 100) == "pass 2/10  batch 5  cost 4.00");
     view.take(1, at(1, 3, 50, 2));
     view.take(0, at(1, 6, 120, 4));
-    CHECK(view.progress(11, 100) == "pass 2/10  batch 3  cost 3  20.0 samples/s");
+    CHECK(view.progress(11, 100) == "pass 2/10  batch 3  cost 3.00  20.0 samples/s");
     view.take(0, at(2, 0, 200, 3));
     view.take(1, at(2, 0, 150, 1));
-    CHECK(view.progress(12, 120).find("pass 3/10  batch 0  cost 2  ") == 0);
+    CHECK(view.progress(12, 120).find("pass 3/10  batch 0  cost 2.00  ") == 0);
   }
   SECTION("time left by batches where a pass has a known length") {
     event::Progress p = at(0, 0, 0, 1);
@@ -36,7 +36,15 @@ TEST_CASE("view of a job", "[paddle]") {
     p.evaluators = {{"error", 0.125}};
     view.take(0, p);
     CHECK(view.progress(1, 100) ==
-          "pass 1/10  batch 10/100  cost 1  error=0.125  640 samples/s  1:39 left");
+          "pass 1/10  batch 10/100  cost 1.00  error 0.125  640 samples/s  1:39 left");
+  }
+  SECTION("what a trainer waits for, until it goes on") {
+    view.take(0, at(0, 1, 10, 1));
+    view.take(1, event::Waiting{"waiting for pserver 127.0.0.1:7164 (5 s)"});
+    CHECK(view.progress(1, 100) == "trainer.1: waiting for pserver 127.0.0.1:7164 (5 s)");
+    CHECK(view.progress(1, 20) == "trainer.1: waiting ");
+    view.take(1, at(0, 1, 10, 1));
+    CHECK(view.progress(2, 100).find("pass 1/10") == 0);
   }
   SECTION("costs of passes; those of a job that went back are replaced") {
     for (int64_t pass = 4; pass < 7; ++pass)

@@ -13,8 +13,8 @@ using namespace paddle;
 namespace {
 
 // A file in the place of the screen.
-struct Screen {
-  explicit Screen(const std::string& path)
+struct ShownFile {
+  explicit ShownFile(const std::string& path)
       : out(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600)), path_(path) {
     REQUIRE(out);
   }
@@ -36,7 +36,7 @@ struct Screen {
 
 TEST_CASE("output of a process", "[paddle]") {
   const TemporaryDirectory dir;
-  Screen screen(dir.path() + "/screen");
+  ShownFile screen(dir.path() + "/screen");
   Terminal terminal(screen.out.get());
   const std::string info = "I1116 09:10:17.123121    50 train.cc:122] ";
 
@@ -55,9 +55,16 @@ TEST_CASE("output of a process", "[paddle]") {
     CHECK(screen.text() == "\x1b[35mpserver.0 |\x1b[0m x\n");
   }
   SECTION("quiet: no information") {
-    Output output(terminal, "t", dir.path() + "/s.log", {.quiet = true});
+    Output output(terminal, "t", dir.path() + "/s.log", {.show = Output::Show::warnings});
     output.take(info + "a\nW" + info.substr(1) + "b\nc\n");
     CHECK(screen.text() == "t | W" + info.substr(1) + "b\nt | c\n");
+  }
+  SECTION("nothing is shown, and all of it is in the file") {
+    Output output(terminal, "t", dir.path() + "/s.log", {.show = Output::Show::nothing});
+    output.take(info + "a\nW" + info.substr(1) + "b\nc\n");
+    CHECK(screen.text().empty());
+    CHECK(read_file(dir.path() + "/s.log", 1 << 10) == info + "a\nW" + info.substr(1) + "b\nc\n");
+    CHECK(output.last_lines() == "c");
   }
   SECTION("the last lines are what follows the log") {
     Output output(terminal, "t", dir.path() + "/s.log", {});

@@ -1,0 +1,34 @@
+#include "base/wrap.h"
+
+#include <catch2/catch.hpp>
+
+using namespace paddle;
+
+TEST_CASE("wrapped text", "[base]") {
+  SECTION("breaks between words, and indents what follows") {
+    CHECK(wrapped("a short line", 40) == "a short line");
+    CHECK(wrapped("one two three four five six seven", 25) ==
+          "one two three four five\n  six seven");
+    CHECK(wrapped("one two three four five six", 25, 0) == "one two three four five\nsix");
+  }
+  SECTION("keeps its own newlines and the indentation of a line") {
+    CHECK(wrapped("2 problems:\n  the first is rather long here\n  b", 25) ==
+          "2 problems:\n  the first is rather\n    long here\n  b");
+    CHECK(wrapped("a\n", 25) == "a\n");
+    CHECK(wrapped("", 25).empty());
+  }
+  SECTION("leaves a long word whole") {
+    const std::string path = "/a/path/that/is/longer/than/any/line";
+    CHECK(wrapped("see " + path + " for more", 25) == "see\n  " + path + "\n  for more");
+  }
+  SECTION("counts characters, not bytes") {
+    CHECK(columns_of("aé…") == 3);
+    CHECK(wrapped("éééé éééé éééé éééé éééé", 25) == "éééé éééé éééé éééé éééé");
+  }
+}
+
+TEST_CASE("wrapped command", "[base]") {
+  CHECK(wrapped_command({"paddle", "train"}, 40) == "paddle train");
+  CHECK(wrapped_command({"paddle", "train", "--config=a.json", "--job=test"}, 30) ==
+        "paddle train \\\n    --config=a.json \\\n    --job=test");
+}
