@@ -43,7 +43,8 @@ struct Context {
   std::string label;  // "port 7164: ", in front of log lines
   // Runs something in another thread and calls Shard::proceed() afterwards; none: it runs at once.
   std::function<void(std::function<void()>)> background = {};
-  Time now{};  // of the event that is handled
+  uint64_t instance = 0;  // a new one each time the pserver starts
+  Time now{};             // of the event that is handled
   Peers peers = {};
   Outbox out = {};
   std::deque<std::string> last_errors = {};

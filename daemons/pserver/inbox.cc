@@ -19,7 +19,7 @@ bool Inbox::in_turn(const Landing& l) const {
 bool Inbox::find_place(Landing& l, bool may_use_pool) {
   const bool turn = in_turn(l);
   if (sync_ && turn && l.slice != nullptr && rounds_.spare_free(*l.slice)) {
-    l.data = rounds_.lend_spare(*l.slice).data();
+    l.data = rounds_.lend_spare(*l.slice, l.trainer).data();
     l.where = Landing::Where::spare;
     return true;
   }
@@ -53,7 +53,9 @@ void Inbox::landed(PeerId peer, size_t bytes) {
   if (l.slice == nullptr || l.data == nullptr) return;
   l.come += bytes;
   const size_t whole = l.come == l.bytes ? l.come : l.come / 8 * 8;  // elements
-  l.finite = l.finite && l.slice->finite(l.data + l.seen, whole - l.seen);
+  const bool early = l.where == Landing::Where::spare && l.slice->early();
+  l.finite = l.finite && (early ? l.slice->make_early(l.seen, whole)
+                                : l.slice->finite(l.data + l.seen, whole - l.seen));
   l.seen = whole;
 }
 

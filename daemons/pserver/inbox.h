@@ -61,7 +61,8 @@ class Inbox {
   // Gives the gradients of a checked push their place, or holds the peer.
   LandingPlace place(PeerId peer, uint32_t trainer, std::span<const wire::PushPart> parts,
                      uint64_t bulk);
-  // Looks for NaN and Inf while the numbers are in the cache.
+  // Looks for NaN and Inf, and makes new values where that can be done now, while the numbers are
+  // in the cache.
   void landed(PeerId peer, size_t bytes);
   // The message is whole and was used, or will never be: its place is free again.
   void release(PeerId peer);

@@ -23,14 +23,25 @@ std::string join_problem(const Job::State& state, bool drops, uint32_t trainer,
   if (!state.sync()) return "";
   const Member& m = state.members[trainer];
   for (const Slice& s : state.store->slices()) {
-    if (drops && j.step < s.version() && m.expired != 0)
+    if (const uint64_t next = state.exchange->rounds().next_round(s);
+        drops && j.step < next && m.expired)
       return text("trainer ", trainer, " cannot join at step ", j.step,
-                  ": the job has reached step ", s.version());
+                  ": the job has reached step ", next);
     if (!drops && !m.contributed(s.info().place, s.version()) && j.step > s.version())
       return text("trainer ", trainer, " cannot join at step ", j.step, ": the slice '",
                   s.info().name, "' lacks its gradient of step ", s.version());
   }
   return "";
+}
+
+Code code_of(Members::Admission::Verdict verdict) {
+  using Verdict = Members::Admission::Verdict;
+  switch (verdict) {
+    case Verdict::expired: return Code::expired;
+    case Verdict::held: return Code::wait;
+    case Verdict::taken: return Code::id_taken;
+    default: return Code::refused;
+  }
 }
 
 struct PresentWait {
@@ -48,8 +59,14 @@ PresentWait present_wait(const Job::State& state) {
     wait.trainers = rounds.missing(*wait.slice);
     return wait;
   }
+  // Where no round is open, those who have finished wait for one that was lost.
+  const bool others_done =
+      std::none_of(state.members.all().begin(), state.members.all().end(),
+                   [](const Member& m) { return m.state == MemberState::joined; });
   for (const Member& m : state.members.all())
-    if (m.state == MemberState::absent) wait.trainers.push_back(m.id);
+    if (m.state == MemberState::absent ||
+        (m.state == MemberState::lost && others_done && state.members.required(m, 0)))
+      wait.trainers.push_back(m.id);
   return wait;
 }
 
@@ -75,22 +92,27 @@ wire::ShardState Job::shard_state() const {
 bool Job::admit(PeerId from, uint64_t id, const wire::Hello& h) {
   using Verdict = Members::Admission::Verdict;
   Peer& peer = context_.peers[from];
+  const Incarnation incarnation{h.incarnation, h.renewal};
   const auto a =
-      state_.members.admit({h.trainer, h.takes_id, h.incarnation, h.process}, context_.now);
+      state_.members.admit({h.trainer, h.takes_id, incarnation, h.process}, context_.now);
   if (a.verdict != Verdict::admitted) {
-    const bool expired = a.verdict == Verdict::expired;
-    if (!expired) context_.error(text(peer.process, " was refused: ", a.why));
-    context_.out.fail(from, id, expired ? Code::expired : Code::refused, a.why);
+    if (a.verdict == Verdict::refused || a.verdict == Verdict::taken)
+      context_.error(text(peer.process, " was refused: ", a.why));
+    peer.waits = a.verdict == Verdict::held;
+    if (peer.waits && a.first) context_.info(text(peer.process, " has to wait: ", a.why));
+    context_.out.fail(from, id, code_of(a.verdict), a.why);
     context_.out.close(from, a.why);
     return false;
   }
   peer.greeted = true;
   peer.trainer = a.trainer;
-  peer.incarnation = h.incarnation;
-  // The same trainer on a new connection: what it sent on the old one is void.
+  peer.incarnation = incarnation;
+  // The same trainer on a new connection: what it sent on the old one is void, and so is everything
+  // of an older incarnation.
   for (PeerId p = 0; p < context_.peers.size(); ++p) {
     const Peer& other = context_.peers[p];
-    if (p == from || !other.is_member() || other.role != peer.role || other.trainer != peer.trainer)
+    if (p == from || !other.is_member() || other.trainer != peer.trainer ||
+        (other.role != peer.role && other.incarnation == incarnation))
       continue;
     if (state_.exchange) state_.exchange->abandon(p);
     context_.out.close(p, "the trainer has connected anew");
@@ -112,6 +134,8 @@ void Job::join(PeerId peer, uint64_t id, const wire::Join& j) {
   if (!why.empty()) return context_.out.fail(peer, id, Code::stale_epoch, why + ": greet again");
   const bool first = state_.members[trainer].state != MemberState::joined;
   state_.members.join(trainer, j.step, context_.now);
+  for (uint64_t& steps : state_.members[trainer].steps)
+    if (steps == wire::unknown_steps) steps = j.step;
   if (first) context_.info(text(context_.peers[peer].name(), " joined at step ", j.step));
   context_.out.send(peer, id, wire::Ack{});
   close_rounds();  // under `drop` a later first round lets earlier ones close
@@ -119,6 +143,11 @@ void Job::join(PeerId peer, uint64_t id, const wire::Join& j) {
 
 void Job::complete(PeerId peer, uint64_t id, const wire::Complete& c) {
   const uint32_t trainer = context_.peers[peer].trainer;
+  // It may have been sent before the job went back.
+  if (c.phase == wire::Phase::finished && c.epoch != state_.epoch)
+    return context_.out.fail(peer, id, Code::stale_epoch,
+                             text("trainer ", trainer, " has finished the work of epoch ", c.epoch,
+                                  ", and the job is in epoch ", state_.epoch, ": greet again"));
   if (c.phase == wire::Phase::finished) {
     state_.members.finish(trainer, context_.now);
     context_.info(text(context_.peers[peer].name(), " has finished"));
@@ -138,12 +167,13 @@ void Job::beat(PeerId from, uint64_t id, const wire::Progress& progress) {
   const Peer& peer = context_.peers[from];
   Members& members = state_.members;
   if (!members.holds(peer.trainer, peer.incarnation) ||
-      members[peer.trainer].expired == peer.incarnation)
+      members[peer.trainer].expired.covers(peer.incarnation))
     return context_.out.fail(
         from, id, Code::expired,
         text("trainer ", peer.trainer, " was lost, or another process has its id now"));
   members.heard(peer.trainer, context_.now);
   Member& m = members[peer.trainer];
+  m.beats = true;
   m.progress = progress;
   m.progress.state.resize(std::min(progress.state.size(), max_state_text));
   m.progress.error.resize(std::min(progress.error.size(), max_error_text));
@@ -159,7 +189,8 @@ wire::BeatAck Job::beat_ack() const {
           .waiting = waiting_text(),
           .finished = state_.members.finished(),
           .failure = state_.failure,
-          .saved = state_.members.saved()};
+          .saved = state_.members.saved(),
+          .instance = context_.instance};
 }
 
 // ---- other events
@@ -173,8 +204,7 @@ void Job::gone(PeerId from) {
   state_.members.closed(peer.trainer, peer.incarnation, context_.now);
   if (setup_ && setup_->configurer() == from) {
     drop_store(text(peer.name(), " left while it was sending the first values"));
-    state_.configured_by.clear();
-    state_.init.clear();
+    forget_configuration();
   }
 }
 
@@ -233,7 +263,9 @@ void Job::fail(const std::string& why) {
   if (!state_.failure.empty()) return;
   state_.failure = why;
   context_.error(why);
-  if (state_.exchange) state_.exchange->fail_waiting(Code::job_failed, why);
+  if (!state_.exchange) return;
+  state_.exchange->fail_waiting(Code::job_failed, why);
+  state_.exchange->resume_held();  // they learn it as well
 }
 
 bool Job::done() const {

@@ -43,6 +43,8 @@ class Job {
   const State& state() const { return state_; }
   Exchange* exchange() { return state_.exchange.get(); }
   wire::ShardState shard_state() const;
+  // Whether trainers must fit this job: nobody has to fit a configuration that was refused.
+  bool binds() const { return !refused_ || setup_ || state_.exchange; }
 
   // ---- messages. The peer has greeted, and belongs to this job but for admit().
   // Whether the process may be the trainer that it says; answers where it may not.
@@ -55,7 +57,10 @@ class Job {
   void set_value(PeerId peer, uint64_t id, const wire::SetValue& set, uint64_t bulk);
   void rollback(PeerId peer, uint64_t id, const wire::Rollback& rollback);
 
-  void heard(uint32_t trainer) { state_.members.heard(trainer, context_.now); }
+  void heard(const Peer& peer) {
+    if (state_.members.holds(peer.trainer, peer.incarnation))
+      state_.members.heard(peer.trainer, context_.now);
+  }
 
   // ---- other events
   void gone(PeerId peer);
@@ -76,12 +81,19 @@ class Job {
   void drop_store(const std::string& why);
   void finish_setup();
   void refuse_setup(wire::FailureCode code, const std::string& why);
+  void forget_configuration();
+  bool goes_in_circles(uint64_t step);
 
   Context& context_;
   SnapshotMaker& maker_;
   State state_;
   std::optional<Setup> setup_;
   JobWatch watch_;
+  bool refused_ = false;  // the last configuration
+  struct {
+    uint64_t step = 0;
+    int times = 0;
+  } back_;  // to which step the job went, how often without completing one in between
 };
 
 }  // namespace paddle

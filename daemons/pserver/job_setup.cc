@@ -8,6 +8,7 @@ namespace {
 
 using Code = wire::FailureCode;
 constexpr size_t copied_per_step = 8u << 20;  // bytes of a snapshot: a few milliseconds
+constexpr int max_backs = 5;                  // to one step, without completing a step in between
 
 // Where a trainer stands before `step`: after its push of the step before, or with that of the step
 // itself, which may have come already.
@@ -84,9 +85,11 @@ void Job::configure(PeerId from, uint64_t id, const wire::Configure& c) {
     return no(Code::stale_epoch, text("this shard has values already, from ", state_.configured_by,
                                       " (epoch ", state_.epoch, "): greet again"));
   require(c.init.size() <= 256, Error::Kind::protocol, "a digest of ", c.init.size(), " bytes");
+  if (c.reset && goes_in_circles(c.step)) return no(Code::job_failed, state_.failure);
   peer.values_unwanted = false;
   drop_store(text(peer.name(), " configures this shard anew"));
   setup_.emplace(context_, c, state_.sync(), from, id);
+  setup_->continues = c.continues && !state_.sync();
   state_.configured_by = peer.name();
   state_.init = c.init;
   state_.program = std::make_shared<const std::string>(c.program);
@@ -116,10 +119,11 @@ void Job::set_value(PeerId from, uint64_t id, const wire::SetValue& set, uint64_
                    " configures this shard: greet again"));
   const std::string why = setup_->set_value(id, set, bulk);
   if (!why.empty()) {
+    const Code code = setup_->not_finite() ? Code::not_finite : Code::protocol;
     drop_store(text("the values that ", peer.name(), " sent do not fit"));
-    state_.configured_by.clear();
-    state_.init.clear();
-    return no(Code::protocol, why);
+    forget_configuration();
+    refused_ = true;
+    return no(code, why);
   }
   if (set.last) proceed();
 }
@@ -140,6 +144,8 @@ void Job::rollback(PeerId peer, uint64_t id, const wire::Rollback& r) {
   try {
     Snapshot s = maker_.load(r.step);
     std::optional<Setup> made(std::in_place, s, peer, id);
+    if (goes_in_circles(r.step))
+      return context_.out.fail(peer, id, Code::job_failed, state_.failure);
     drop_store(text("the job goes back to step ", r.step));
     maker_.remove_after(r.step);
     setup_ = std::move(made);
@@ -176,6 +182,23 @@ void Job::proceed() {
   if (maker_.unfinished() && maker_.proceed(copied_per_step)) context_.out.continues = true;
 }
 
+void Job::forget_configuration() {
+  state_.configured_by.clear();
+  state_.init.clear();
+}
+
+// Where the shards have nothing that fits together, trainers would send them back for ever.
+bool Job::goes_in_circles(uint64_t step) {
+  const bool moved = state_.exchange && state_.lowest_version() > state_.base_step;
+  back_ = {step, moved || back_.step != step ? 1 : back_.times + 1};
+  if (back_.times > max_backs)
+    fail(text("the job went back to step ", step, " for the ", back_.times,
+              "th time and has not completed a step in between: the values of the pservers do not "
+              "fit each other, the logs of all pservers say more; without the snapshots of that "
+              "step, or with another --snapshot_dir, the job can go on from an earlier one"));
+  return !state_.failure.empty();
+}
+
 // What was configured makes no sense, or cannot be run.
 void Job::refuse_setup(Code code, const std::string& why) {
   const PeerId from = setup_->configurer();
@@ -183,8 +206,8 @@ void Job::refuse_setup(Code code, const std::string& why) {
   const auto asked = std::move(setup_->asked);
   context_.error(why);
   drop_store(why);
-  state_.configured_by.clear();
-  state_.init.clear();
+  forget_configuration();
+  refused_ = from != no_peer;
   if (from != no_peer) {
     context_.peers[from].values_unwanted = true;
     context_.out.fail(from, id, code, why);
@@ -195,12 +218,14 @@ void Job::refuse_setup(Code code, const std::string& why) {
 void Job::finish_setup() {
   Setup s = std::move(*setup_);
   setup_.reset();
+  refused_ = false;
   s.take_presets(context_.options);
   state_.store = s.take_store();
   Store& store = *state_.store;
   store.start(state_.base_step);
   if (s.snapshot) state_.members.begin_again(store.slices().size(), context_.now);
-  for (Member& m : state_.members.all()) m.steps.assign(store.slices().size(), 0);
+  for (Member& m : state_.members.all())
+    m.steps.assign(store.slices().size(), s.continues ? wire::unknown_steps : 0);
   if (s.snapshot) restore(*s.snapshot, state_.members, store, context_.now);
   watch_store(maker_, state_);
   state_.exchange = std::make_unique<Exchange>(context_, store, state_.members, maker_,

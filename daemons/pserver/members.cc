@@ -15,32 +15,6 @@ std::string wait_text(Time from, Time to) {
   return s < 1 ? "under 1 s" : duration_text(std::floor(s));
 }
 
-void set(Member& m, MemberState state, Time now) {
-  if (m.state != state) m.since = now;
-  m.state = state;
-}
-
-bool lives(const Member& m) {
-  return m.incarnation != 0 && m.connections > 0 && m.state != MemberState::lost;
-}
-
-std::string holder_text(const Member& m, Time now) {
-  return text("trainer ", m.id, " is ", m.process, ", connected ",
-              duration_text(seconds(m.held_since, now)), " ago");
-}
-
-// For a process that asks for any. The same process on another connection keeps what it was given.
-// Ids that nobody ever had go first: a holder without a connection may be about to return.
-std::optional<uint32_t> free_id(const std::vector<Member>& members, uint64_t incarnation) {
-  for (const Member& m : members)
-    if (incarnation != 0 && m.incarnation == incarnation) return m.id;
-  for (const Member& m : members)
-    if (m.incarnation == 0) return m.id;
-  for (const Member& m : members)
-    if (!lives(m) && m.state != MemberState::finished && m.state != MemberState::gone) return m.id;
-  return {};
-}
-
 }  // namespace
 
 LossPolicy loss_policy_of(std::string_view word) {
@@ -84,40 +58,8 @@ std::string Members::name(uint32_t trainer) const {
   return text("trainer ", trainer, process.empty() ? "" : " (" + process + ")");
 }
 
-Members::Admission Members::admit(const Applicant& g, Time now) {
-  using Verdict = Admission::Verdict;
-  const size_t count = members_.size();
-  const std::optional<uint32_t> id = g.takes_id ? free_id(members_, g.incarnation) : g.trainer;
-  if (!id)
-    return {Verdict::refused, 0,
-            text("all ", count, " trainer ids are taken (", holder_text(members_[0], now),
-                 "); start ", count, " trainers, or more with a larger --num_gradient_servers")};
-  if (!has(*id))
-    return {Verdict::refused, *id,
-            text("trainer_id ", *id, " is not one of the ", count, " of this job (0 to ", count - 1,
-                 "); see --trainer_id and --num_gradient_servers")};
-  Member& m = (*this)[*id];
-  if (m.incarnation != g.incarnation && lives(m))
-    return {Verdict::refused, *id,
-            text("there is a trainer with this id already: ", holder_text(m, now),
-                 "; give each trainer its own --trainer_id")};
-  if (m.expired == g.incarnation)
-    return {Verdict::expired, *id,
-            text("trainer ", *id, " was lost and the job went on without it: it must join again")};
-  if (m.incarnation != g.incarnation) {
-    m.incarnation = g.incarnation;
-    m.held_since = now;
-    m.connections = 0;
-    m.last_error.clear();
-    if (m.state == MemberState::joined) set(m, MemberState::absent, now);
-  }
-  m.process = g.process;
-  m.heard = now;
-  return {Verdict::admitted, *id, ""};
-}
-
-bool Members::holds(uint32_t trainer, uint64_t incarnation) const {
-  return has(trainer) && incarnation != 0 && (*this)[trainer].incarnation == incarnation;
+bool Members::holds(uint32_t trainer, const Incarnation& incarnation) const {
+  return has(trainer) && incarnation && (*this)[trainer].incarnation == incarnation;
 }
 
 void Members::opened(uint32_t trainer, Time now) {
@@ -125,7 +67,7 @@ void Members::opened(uint32_t trainer, Time now) {
   heard(trainer, now);
 }
 
-void Members::closed(uint32_t trainer, uint64_t incarnation, Time now) {
+void Members::closed(uint32_t trainer, const Incarnation& incarnation, Time now) {
   if (!holds(trainer, incarnation)) return;
   Member& m = (*this)[trainer];
   m.connections = std::max(0, m.connections - 1);
@@ -134,24 +76,24 @@ void Members::closed(uint32_t trainer, uint64_t incarnation, Time now) {
 
 void Members::join(uint32_t trainer, uint64_t first_round, Time now) {
   Member& m = (*this)[trainer];
-  set(m, MemberState::joined, now);
+  m.set(MemberState::joined, now);
   m.first_round = first_round;
   m.was_joined = true;
   m.heard = now;
 }
 
 void Members::finish(uint32_t trainer, Time now) {
-  set((*this)[trainer], MemberState::finished, now);
+  (*this)[trainer].set(MemberState::finished, now);
 }
 
-void Members::leave(uint32_t trainer, Time now) { set((*this)[trainer], MemberState::gone, now); }
+void Members::leave(uint32_t trainer, Time now) { (*this)[trainer].set(MemberState::gone, now); }
 
 void Members::begin_again(size_t slices, Time now) {
   for (Member& m : members_) {
-    set(m, MemberState::absent, now);
-    m.first_round = m.expired = 0;
+    m.set(MemberState::absent, now);
+    m.first_round = 0;
+    m.expired = {};
     m.was_joined = false;
-    m.heard = now;
     m.last_push.reset();
     m.steps.assign(slices, 0);
   }
@@ -169,12 +111,12 @@ std::vector<Loss> Members::expire(Time now) {
     else if (away(m, now))
       why = text("its connections closed ", duration_text(seconds(m.closed, now)), " ago");
     if (why.empty()) continue;
-    set(m, MemberState::lost, now);
+    m.set(MemberState::lost, now);
     if (options_.policy == LossPolicy::drop) m.expired = m.incarnation;
     const char* next = options_.policy == LossPolicy::wait   ? "rounds wait for its return"
                        : options_.policy == LossPolicy::drop ? "the others go on without it"
                                                              : "the job ends";
-    const std::string error = m.last_error.empty() ? "" : "; its last words: " + m.last_error;
+    const std::string error = m.last_error.empty() ? "" : "; its last error: " + m.last_error;
     log_warn(text(name(m.id), " is lost: ", why, "; ", next, error));
     lost.push_back({m.id, text("(", why, ") and --on_trainer_loss=fail ends the job", error)});
   }
@@ -183,7 +125,7 @@ std::vector<Loss> Members::expire(Time now) {
 
 bool Members::required(const Member& m, uint64_t round) const {
   switch (m.state) {
-    case MemberState::absent: return options_.policy != LossPolicy::drop || m.expired == 0;
+    case MemberState::absent: return options_.policy != LossPolicy::drop || !m.expired;
     case MemberState::joined: return options_.policy != LossPolicy::drop || round >= m.first_round;
     case MemberState::lost: return options_.policy != LossPolicy::drop;
     case MemberState::finished:
@@ -196,13 +138,20 @@ bool Members::away(const Member& m, Time now) const {
   return m.connections == 0 && seconds(m.closed, now) > options_.reconnect_seconds;
 }
 
+// The job must not end before trainer 0 has saved; if it does not return, the job fails.
+bool Members::done(const Member& m, Time now) const {
+  switch (m.state) {
+    case MemberState::gone: return true;
+    case MemberState::finished: return m.id != 0 && away(m, now);
+    case MemberState::lost: return options_.policy == LossPolicy::drop;
+    default: return false;
+  }
+}
+
 bool Members::all_done(Time now) const {
   bool any = false;
   for (const Member& m : members_) {
-    const bool done = m.state == MemberState::gone ||
-                      (m.state == MemberState::finished && away(m, now)) ||
-                      (m.state == MemberState::lost && options_.policy == LossPolicy::drop);
-    if (!done) return false;
+    if (!done(m, now)) return false;
     any = any || m.state != MemberState::lost;
   }
   return any;

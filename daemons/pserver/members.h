@@ -28,7 +28,7 @@ std::string name_of(MemberState state);
 struct Applicant {
   uint32_t trainer = 0;
   bool takes_id = false;
-  uint64_t incarnation = 0;
+  Incarnation incarnation;
   std::string process;  // "host:pid"
 };
 
@@ -46,14 +46,15 @@ struct Staleness {
 struct Member {
   uint32_t id = 0;
   MemberState state = MemberState::absent;
-  Time since{};              // of the state
-  uint64_t incarnation = 0;  // of the holder, 0 where there is none
+  Time since{};             // of the state
+  Incarnation incarnation;  // of the holder
   std::string process;
   Time held_since{}, heard{}, closed{};
   int connections = 0;       // of this incarnation that are open
+  bool beats = false;        // this process has sent a heartbeat: its silence means something
   bool was_joined = false;   // once, in this job
   uint64_t first_round = 0;  // joined: rounds from here on wait for it
-  uint64_t expired = 0;      // the incarnation that lost its lease under `drop`
+  Incarnation expired;       // the newest that lost its lease under `drop`
   std::string last_error;    // what it reported before it failed
   std::optional<wire::LastPush> last_push;
   wire::Progress progress;  // as its last heartbeat said
@@ -63,6 +64,10 @@ struct Member {
   // its open round.
   std::vector<uint64_t> steps;
 
+  void set(MemberState next, Time now) {
+    if (state != next) since = now;
+    state = next;
+  }
   // Sync: the gradient for the round that makes `version` + 1 is there.
   bool contributed(size_t place, uint64_t version) const { return steps[place] > version; }
 };
@@ -81,17 +86,24 @@ class Members {
   void remove(uint32_t trainer);
 
   struct Admission {
-    enum class Verdict { admitted, refused, expired } verdict = Verdict::refused;
+    enum class Verdict {
+      admitted,
+      refused,
+      expired,  // it must come as a newer renewal
+      held,     // another process has the id, and may be gone: come again
+      taken,    // another process has the id, and was heard since this one came first
+    } verdict = Verdict::refused;
     uint32_t trainer = 0;
     std::string why;
+    bool first = true;  // held: the applicant was not told before
   };
-  // The id belongs to the process from here on, unless another one holds it that lives.
+  // The id belongs to the process from here on, unless another one holds it that may be alive.
   Admission admit(const Applicant& applicant, Time now);
   // A connection of the holder opened (after admit(), or a heartbeat's) or closed.
   void opened(uint32_t trainer, Time now);
-  void closed(uint32_t trainer, uint64_t incarnation, Time now);
+  void closed(uint32_t trainer, const Incarnation& incarnation, Time now);
   // Whether this incarnation holds the id.
-  bool holds(uint32_t trainer, uint64_t incarnation) const;
+  bool holds(uint32_t trainer, const Incarnation& incarnation) const;
   void heard(uint32_t trainer, Time now) { (*this)[trainer].heard = now; }
   void join(uint32_t trainer, uint64_t first_round, Time now);
   void finish(uint32_t trainer, Time now);
@@ -129,10 +141,23 @@ class Members {
     while (i < members_.size() && members_[i].id != trainer) ++i;
     return i;
   }
-  bool away(const Member& m, Time now) const;  // for longer than it takes to return
+  bool away(const Member& m, Time now) const;   // for longer than it takes to return
+  bool done(const Member& m, Time now) const;   // with the job
+  bool alive(const Member& m, Time now) const;  // as far as is known
+  std::optional<uint32_t> free_id(const Incarnation& applicant, Time now) const;
+  Admission contest(const Member& holder, const Applicant& applicant, Time now);
+  Admission none_free(const Applicant& applicant, Time now);
+
+  // A process that wants an id which another one has.
+  struct Rival {
+    uint64_t process = 0;
+    Time since{}, asked{};
+  };
+  Rival& rival(uint64_t process, Time now);
 
   MemberOptions options_;
   std::vector<Member> members_;
+  std::vector<Rival> rivals_;
 };
 
 }  // namespace paddle

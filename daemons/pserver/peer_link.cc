@@ -5,7 +5,8 @@
 namespace paddle {
 namespace {
 
-constexpr double greeting_seconds = 10, frame_seconds = 30, reading_seconds = 60;
+constexpr double greeting_seconds = 10, frame_seconds = 30, reading_seconds = 60,
+                 observer_seconds = 120;
 constexpr double slowest = 1024;  // bytes per second that a message must come with
 
 }  // namespace
@@ -20,7 +21,7 @@ wire::Landing PeerLink::land(wire::Connection&, const wire::Message& message, ui
 }
 
 void PeerLink::landed(wire::Connection&, std::span<std::byte> part) {
-  service_.shard().landed(id_, part.size());
+  service_.landed(*this, part.size());
 }
 
 void PeerLink::handle(wire::Connection&, wire::Message& message, uint64_t bulk) {
@@ -36,9 +37,12 @@ Traffic PeerLink::traffic() const {
           connection_->messages_out()};
 }
 
-void PeerLink::check_deadlines(bool greeted, Time now) {
+void PeerLink::check_deadlines(const Peer& peer, Time now) {
   wire::Connection& c = *connection_;
-  if (!greeted && seconds(c.since(), now) > greeting_seconds)
+  if (peer.greeted && peer.role == wire::Role::observer &&
+      seconds(c.last_heard(), now) > observer_seconds)
+    return c.close(text("an observer that asked for nothing for ", observer_seconds, " s"));
+  if (!peer.greeted && seconds(c.since(), now) > greeting_seconds)
     return c.close(text("no greeting for ", greeting_seconds, " s"));
   const bool within = c.within_frame() && !c.held() && !c.paused();  // those wait for us
   if (within && seconds(c.last_heard(), now) > frame_seconds)

@@ -22,8 +22,9 @@ class PeerLink final : public wire::Handler {
   void arrived(wire::Connection&) override;
   void closed(wire::Connection&, const std::string& why) override;
 
-  // Closes a peer that is too slow: does not greet, stops within a message, does not read.
-  void check_deadlines(bool greeted, Time now);
+  // Closes a peer that is too slow: does not greet, stops within a message, does not read. An
+  // observer that asks for nothing is closed as well.
+  void check_deadlines(const Peer& peer, Time now);
   Traffic traffic() const;
 
   PeerId id() const { return id_; }

@@ -27,12 +27,27 @@ struct Traffic {
   }
 };
 
+// A trainer's process, as shards tell it from others with the same id. It has one number as long as
+// it runs, and counts how often it had to join again because its lease had ended on some shard: a
+// newer renewal replaces an older one at once, on all shards, whatever became of its connections.
+struct Incarnation {
+  uint64_t process = 0;  // 0 for none
+  uint32_t renewal = 0;
+
+  bool operator==(const Incarnation&) const = default;
+  explicit operator bool() const { return process != 0; }
+  // This one, or an older one of the same process.
+  bool covers(const Incarnation& o) const { return process == o.process && renewal >= o.renewal; }
+};
+
 struct Peer {
   bool open = false, greeted = false;
   wire::Role role = wire::Role::observer;
   uint32_t trainer = 0;
-  uint64_t incarnation = 0;
+  Incarnation incarnation;
   std::string process, address;
+  bool waits = false;            // it was asked to greet again, and will do so again and again
+  bool held = false;             // what comes next was sent some time ago
   bool values_unwanted = false;  // its configuration was refused: the rest of it is ignored
   Traffic traffic;               // as the owner of the connection last said
 

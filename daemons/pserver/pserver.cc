@@ -22,8 +22,8 @@ namespace paddle {
 namespace {
 
 constexpr const char* usage_line =
-    "usage: paddle pserver [--port=7164] [--num_gradient_servers=N] [flags]   (needs no job file: "
-    "the first trainer brings the model)";
+    "usage: paddle pserver [--port=7164] [--num_gradient_servers=N] [flags]\n"
+    "A pserver needs no job file: the first trainer brings the model.";
 
 // One shard per port.
 std::vector<ShardOptions> shards_of(const Options& o) {
@@ -65,10 +65,11 @@ void report_listening(const std::string& lines) {
 }  // namespace
 
 int pserver_main(std::span<const std::string> arguments) {
-  const Options options = Options::parse(arguments, current_environment(), pserver_options());
+  const Environment environment = current_environment();
+  const Options options = Options::parse(arguments, environment, pserver_options());
   if (answer_help(options, usage_line, std::cout)) return 0;
   if (answer_print_config(options, std::cout)) return 0;
-  begin_log(options, "paddle_pserver2", arguments);
+  begin_log(options, "paddle_pserver2", arguments, environment, Screen::messages);
   start_events(options.text("event_file"), "pserver");
   emit(event::Started{version_text(), options.text("job_name"), ""});
   link_log();

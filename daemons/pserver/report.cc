@@ -68,10 +68,13 @@ wire::Status report(const Context& context, const Job* job, const SnapshotMaker&
 
 wire::Welcome welcome(const Context& context, const Job* job, const SnapshotMaker& maker,
                       const Peer& peer) {
-  wire::Welcome w{.trainer = peer.trainer, .snapshots = maker.steps()};
+  wire::Welcome w{
+      .instance = context.instance, .trainer = peer.trainer, .snapshots = maker.steps()};
   if (job == nullptr) return w;
   const Job::State& state = job->state();
   w.epoch = state.epoch;
+  w.base = state.base_step;
+  w.saved = state.members.saved();
   w.state = job->shard_state();
   w.init = state.init;
   w.configured_by = state.configured_by;
@@ -79,6 +82,7 @@ wire::Welcome welcome(const Context& context, const Job* job, const SnapshotMake
   if (state.exchange)
     for (const Slice& s : state.store->slices()) {
       const size_t place = s.info().place;
+      w.oldest = std::max(w.oldest, s.version() - (s.previous().empty() ? 0 : 1));
       w.slices.push_back({s.info().id, s.version(),
                           m && state.sync() && m->contributed(place, s.version()),
                           m && !state.sync() ? m->steps[place] : 0});

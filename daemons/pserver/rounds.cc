@@ -25,6 +25,7 @@ Rounds::Rounds(Store& store, Members& members, Waits& waits, SnapshotMaker& make
 
 void Rounds::find_turn(const Slice& slice, size_t from) {
   Round& r = rounds_[slice.info().place];
+  if (r.sealed) return;
   const std::vector<Member>& all = members_.all();
   const uint64_t version = slice.version();
   for (size_t i = from; i < all.size(); ++i)
@@ -37,15 +38,36 @@ void Rounds::find_turn(const Slice& slice, size_t from) {
   r.turn_at = all.size();
 }
 
-std::span<std::byte> Rounds::lend_spare(Slice& slice) {
+std::span<std::byte> Rounds::lend_spare(Slice& slice, uint32_t trainer) {
   assert(spare_free(slice));
-  rounds_[slice.info().place].spare_lent = true;
-  return slice.take_spare();
+  Round& r = rounds_[slice.info().place];
+  r.spare_lent = true;
+  const std::span<std::byte> place = slice.take_spare();
+  r.sealed = may_seal(slice, trainer);
+  if (r.sealed) slice.begin_early();
+  return place;
+}
+
+// Others who are required would have to be added to the gradient before it is used.
+bool Rounds::may_seal(const Slice& slice, uint32_t trainer) {
+  const Round& r = rounds_[slice.info().place];
+  if (!slice.can_make_early() || r.turn != trainer || !r.parked.empty()) return false;
+  const std::vector<Member>& all = members_.all();
+  for (size_t i = r.turn_at + 1; i < all.size(); ++i)
+    if (members_.required(all[i], slice.version())) return false;
+  try {
+    store_.schedule().run(slice.version());
+  } catch (const Error&) {  // is said where the round closes
+    return false;
+  }
+  return true;
 }
 
 void Rounds::return_spare(Slice& slice) {
-  rounds_[slice.info().place].spare_lent = false;
+  Round& r = rounds_[slice.info().place];
+  r.spare_lent = false;
   moved_ = true;
+  if (std::exchange(r.sealed, false)) find_turn(slice, 0);
   add_parked(slice);
   close(slice);
 }
@@ -67,11 +89,22 @@ void Rounds::contribute(Slice& slice, Member& member, const std::byte* grad,
     r.parked.insert(at, {member.id, buffer, grad});
     pool_.add_user(buffer);
   }
-  if (member.id == r.turn) {
+  if (grad == nullptr && r.sealed) {
+    r.turn = nobody;
+    drop_parked(slice);
+    moved_ = true;
+  } else if (member.id == r.turn) {
     find_turn(slice, r.turn_at + 1);
     moved_ = true;
   }
   add_parked(slice);
+}
+
+// Those who have joined since the round was sealed: as if they had come after it was closed.
+void Rounds::drop_parked(Slice& slice) {
+  Round& r = rounds_[slice.info().place];
+  for (const Parked& p : r.parked) pool_.release(p.buffer);
+  r.parked.clear();
 }
 
 void Rounds::add_parked(Slice& slice) {
@@ -88,12 +121,13 @@ void Rounds::add_parked(Slice& slice) {
 }
 
 void Rounds::close(Slice& slice) {
-  const Round& r = rounds_[slice.info().place];
+  Round& r = rounds_[slice.info().place];
   if (r.turn != nobody || slice.summed() == 0 || !r.parked.empty()) return;
   if (maker_.must_wait(slice.version() + 1)) return;
   store_.schedule().run(slice.version());
   maker_.before_change(slice);
   slice.close_round();
+  r.sealed = false;
   find_turn(slice, 0);
   moved_ = true;
   advanced(slice);

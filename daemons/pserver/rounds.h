@@ -22,11 +22,13 @@ class Rounds {
     return trainer <= rounds_[slice.info().place].turn;
   }
   // The first gradient of a round may land in the slice itself: lent until contribute() or
-  // return_spare().
+  // return_spare(). Where nobody else is waited for, and the update allows it, the gradient is used
+  // while it comes in (Slice::early); the round then closes with it, without anybody who joins
+  // meanwhile.
   bool spare_free(const Slice& slice) const {
     return slice.summed() == 0 && !rounds_[slice.info().place].spare_lent;
   }
-  std::span<std::byte> lend_spare(Slice& slice);
+  std::span<std::byte> lend_spare(Slice& slice, uint32_t trainer);
   void return_spare(Slice& slice);  // may close the round; throws as close() does
 
   // A whole gradient without NaN: it lies in the lent spare buffer where `grad` is null, else in
@@ -43,6 +45,10 @@ class Rounds {
 
   std::vector<uint32_t> missing(const Slice& slice) const;
   bool open(const Slice& slice) const;
+  // The first round that somebody who joins now can take part in.
+  uint64_t next_round(const Slice& slice) const {
+    return slice.version() + (rounds_[slice.info().place].sealed ? 1 : 0);
+  }
   // Nothing was contributed, and nobody has to.
   bool abandoned(const Slice& slice) const;
   Time begun(const Slice& slice) const;
@@ -65,10 +71,13 @@ class Rounds {
     uint32_t turn = 0;   // the first trainer that is required and has not contributed
     size_t turn_at = 0;  // its place among the members
     bool spare_lent = false;
+    bool sealed = false;         // closes with the gradient that lies, or lands, in the slice
     Time begun{};                // first contribution
     std::vector<Parked> parked;  // rising by trainer: whole, and ahead of their turn
   };
   void find_turn(const Slice& slice, size_t from);
+  bool may_seal(const Slice& slice, uint32_t trainer);
+  void drop_parked(Slice& slice);
   void add_parked(Slice& slice);
   void advanced(const Slice& slice);
 

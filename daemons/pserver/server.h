@@ -32,7 +32,7 @@ class Server {
   uint16_t port(size_t shard) const { return shards_[shard]->port(); }
 
   // Serves until a signal (stop_signal()), stop(), or the end of the job where all dense shards
-  // shall exit then; all shards have ended in good order when it returns. What an interrupt check
+  // shall exit then; all shards have ended cleanly when it returns. What an interrupt check
   // throws, and what a shard throws, is thrown on then. To be called once.
   void serve();
   // From any thread.

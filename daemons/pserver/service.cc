@@ -92,6 +92,14 @@ wire::Landing Service::land(PeerLink& link, const wire::Message& message, uint64
   return place.kind == LandingPlace::Kind::hold ? wire::Landing::hold() : wire::Landing::discard();
 }
 
+// Large parts may be used for an update here.
+void Service::landed(PeerLink& link, size_t bytes) {
+  constexpr size_t worth_a_clock = 64u << 10;
+  const Time begin = bytes < worth_a_clock ? Time{} : Clock::now();
+  shard_->landed(link.id(), bytes);
+  if (begin != Time{}) longest_call_ = std::max(longest_call_, seconds(begin, Clock::now()));
+}
+
 void Service::handle(PeerLink& link, wire::Message& message, uint64_t bulk) {
   const bool status = std::holds_alternative<wire::StatusAsk>(message.body);
   if (status)
@@ -106,6 +114,10 @@ void Service::handle(PeerLink& link, wire::Message& message, uint64_t bulk) {
   }
   longest_call_ = std::max(longest_call_, seconds(begin, Clock::now()));
   act();
+  // Only a trainer's data has long heads.
+  if (std::holds_alternative<wire::Hello>(message.body) && link.open() &&
+      !shard_->peer(link.id()).is_trainer())
+    link.connection().limit_heads(wire::max_greeting);
 }
 
 // Not handled at once: the connection still stands in a method of the link, or the shard's actions
@@ -124,7 +136,7 @@ void Service::closed(PeerLink& link, const std::string& why) {
       // Port probes (no bytes, closed within 2 s) are logged at a higher level of detail.
       const bool probe =
           ended.connection().bytes_in() == 0 && seconds(ended.connection().since(), now) < 2;
-      probe ? log_detail(1, line) : log_warn(line);
+      probe || shard_->peer(id).waits ? log_detail(1, line) : log_warn(line);
     }
     shard_->gone(id, why, now);
     act();
@@ -159,7 +171,7 @@ void Service::tick() {
   if (!shard_->stopping())
     for (size_t i = 0; i < links_.size(); ++i)
       if (links_[i] && links_[i]->open())
-        links_[i]->check_deadlines(shard_->peer(links_[i]->id()).greeted, now);
+        links_[i]->check_deadlines(shard_->peer(links_[i]->id()), now);
   shard_->tick(now);
   longest_call_ = std::max(longest_call_, seconds(now, Clock::now()));
   act();

@@ -34,6 +34,7 @@ class Service {
   // ---- for the connections
   Shard& shard() { return *shard_; }
   wire::Landing land(PeerLink& link, const wire::Message& message, uint64_t bulk);
+  void landed(PeerLink& link, size_t bytes);
   void handle(PeerLink& link, wire::Message& message, uint64_t bulk);
   void closed(PeerLink& link, const std::string& why);
   void flush();

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "io/program_buffer.h"
+#include "optim/merge.h"
 
 namespace paddle {
 namespace {
@@ -97,6 +98,17 @@ Setup::Setup(Snapshot& s, PeerId asked_by, uint64_t number)
   if (asked_by != no_peer) asked.emplace_back(asked_by, number);
 }
 
+namespace {
+
+bool finite(const Tensor& t, uint64_t offset, uint64_t bytes) {
+  if (t.dtype() != DType::f32 || offset % sizeof(float) != 0 || bytes % sizeof(float) != 0)
+    return true;
+  return optim::all_finite<float>(t.data<float>() + offset / sizeof(float),
+                                  static_cast<int64_t>(bytes / sizeof(float)));
+}
+
+}  // namespace
+
 LandingPlace Setup::land(const wire::SetValue& set, uint64_t bulk) {
   landing_ = false;
   if (!made_->done) {
@@ -122,6 +134,11 @@ std::string Setup::set_value(uint64_t number, const wire::SetValue& set, uint64_
                       : text("variable ", set.index, ", and there are ", store.variables().size()));
   }
   landing_ = false;
+  not_finite_ = bulk > 0 && !finite(made_->store->value(set.index), set.offset, bulk);
+  if (not_finite_)
+    return text("the first values of '", made_->store->variables()[set.index].name,
+                "' hold NaN or Inf: look at its initializer, or at the model that training starts "
+                "from");
   received_ += bulk;
   if (!set.last) return "";
   asked.emplace_back(configurer_, number);

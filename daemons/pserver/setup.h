@@ -30,6 +30,7 @@ class Setup {
   bool landing() const { return landing_; }
   // A whole value: why it makes no sense, or "". missing() tells of the last one.
   std::string set_value(uint64_t id, const wire::SetValue& set, uint64_t bulk);
+  bool not_finite() const { return not_finite_; }  // the last one holds NaN or Inf
 
   // Builds more; true when store and values are complete. Throws Error(config).
   bool proceed();
@@ -49,6 +50,7 @@ class Setup {
   // Who is answered in the end: (peer, number of the request).
   std::vector<std::pair<PeerId, uint64_t>> asked;
   std::optional<Snapshot> snapshot;  // with empty values
+  bool continues = false;            // the values of a trainer in the middle of its work
   uint64_t id;                       // of the message that began it
 
  private:
@@ -61,7 +63,7 @@ class Setup {
   PeerId configurer_ = no_peer, held_ = no_peer;
   std::shared_ptr<Made> made_ = std::make_shared<Made>();  // shared with the other thread
   uint64_t received_ = 0, expected_ = 0;
-  bool complete_ = false, landing_ = false, counted_ = false;
+  bool complete_ = false, landing_ = false, counted_ = false, not_finite_ = false;
 };
 
 }  // namespace paddle

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
+#include "graph/text.h"
 #include "pserver/fetch.h"
 #include "pserver/identity.h"
 #include "wire/frame.h"
@@ -12,9 +14,8 @@ namespace {
 
 using Code = wire::FailureCode;
 
+constexpr int64_t max_observers = 64;                // at a time
 constexpr uint64_t max_discard = uint64_t{1} << 32;  // bulk that is read only to be thrown away
-constexpr int settle_seconds = 2;  // for the step at hand, when a signal asks to stop
-constexpr const char* going_down = "this pserver is going down";
 
 // "" where the trainer fits the pserver and its job.
 std::string mismatch(const Context& context, const Job* job, bool has_snapshots,
@@ -31,20 +32,45 @@ std::string mismatch(const Context& context, const Job* job, bool has_snapshots,
           : "");
 }
 
+EndedJob ended_job(const Job::State& state) {
+  EndedJob out{.job = escaped(state.identity.job),
+               .program = escaped(state.identity.program),
+               .trainers = state.identity.trainers};
+  for (const Member& m : state.members.all())
+    if (m.incarnation) out.processes.push_back(m.incarnation.process);
+  return out;
+}
+
 void refuse(Context& context, PeerId peer, uint64_t id, Code code, const std::string& why) {
   context.out.fail(peer, id, code, why);
   context.out.close(peer, why);
+}
+
+// A trainer that has done its work disconnects: that is no failure and must not read like one.
+void log_disconnection(const Context& context, const std::optional<Job>& job, const Peer& peer,
+                       const std::string& why) {
+  const bool member = job && job->state().members.has(peer.trainer);
+  const MemberState state = member ? job->state().members[peer.trainer].state : MemberState::absent;
+  if (state == MemberState::finished || state == MemberState::gone)
+    log_detail(1, text(context.label, peer.name(), " disconnected (finished)"));
+  else if (!job)
+    log_detail(1, text(context.label, peer.name(), " disconnected (the job has ended)"));
+  else if (member && state == MemberState::absent)  // as every one does on its way into a job
+    context.info(text(peer.name(), " disconnected before it joined (", why, ")"));
+  else
+    context.info(text("the connection of ", peer.name(), " ended: ", why));
 }
 
 }  // namespace
 
 Shard::Shard(const ShardOptions& options, SnapshotDisk* disk, std::string label, uint64_t instance,
              Time now)
-    : context_{.options = options, .label = std::move(label), .now = now},
+    : context_{.options = options, .label = std::move(label), .instance = instance, .now = now},
       maker_(disk, options.snapshots),
-      instance_(instance),
-      started_(now) {
+      started_(now),
+      last_job_(options.peer_timeout) {
   if (disk == nullptr) return;
+  if (auto ended = disk->ended()) last_job_.remember(std::move(*ended), now);
   if (auto s = disk->newest()) {
     const uint64_t step = s->step;
     job_.emplace(context_, maker_, std::move(*s));
@@ -65,7 +91,7 @@ void Shard::gone(PeerId from, const std::string& why, Time now) {
   context_.now = now;
   Peer& peer = context_.peers[from];
   if (!peer.open) return;
-  if (peer.is_trainer()) context_.info(text("the connection of ", peer.name(), " ended: ", why));
+  if (peer.is_trainer()) log_disconnection(context_, job_, peer, why);
   peer.open = false;
   if (job_) job_->gone(from);
   peer = {};
@@ -87,9 +113,12 @@ LandingPlace Shard::land(PeerId peer, const wire::Message& m, uint64_t bulk, Tim
   require(context_.peers[peer].is_trainer() && (push || set), Error::Kind::protocol,
           "a message of type ", wire::name_of(m.body), " with ", bulk, " bytes of bulk");
   require(bulk <= max_discard, Error::Kind::protocol, "a message with ", bulk, " bytes of bulk");
-  if (!job_) return {};
+  if (!job_ || !job_->state().failure.empty()) return {};
   if (set) return job_->land_value(peer, *set, bulk);
-  return job_->exchange() ? job_->exchange()->land(peer, *push, bulk) : LandingPlace{};
+  if (!job_->exchange()) return {};
+  const LandingPlace place = job_->exchange()->land(peer, *push, bulk);
+  if (place.kind == LandingPlace::Kind::hold) context_.peers[peer].held = true;
+  return place;
 }
 
 void Shard::landed(PeerId peer, size_t bytes) {
@@ -117,11 +146,12 @@ void Shard::dispatch(PeerId peer, const wire::Message& m, uint64_t bulk) {
   if (const auto* b = std::get_if<wire::Progress>(&m.body)) return job_->beat(peer, id, *b);
   if (stopping_ && !accepted_while_stopping(m)) {
     if (job_->exchange()) job_->exchange()->discard(peer);
-    return context_.out.fail(peer, id, Code::stopping, going_down);
+    return context_.out.fail(peer, id, Code::stopping, shard_going_down);
   }
   require(from.role == wire::Role::trainer, Error::Kind::protocol,
           "a connection for heartbeats carries nothing else");
-  job_->heard(from.trainer);
+  // What was held lay in the socket: whether its sender still runs is not known.
+  if (!std::exchange(context_.peers[peer].held, false)) job_->heard(from);
   if (const auto* b = std::get_if<wire::Push>(&m.body)) return push(peer, id, *b, bulk);
   if (const auto* b = std::get_if<wire::Pull>(&m.body)) return pull(peer, id, *b);
   if (const auto* b = std::get_if<wire::SetValue>(&m.body))
@@ -150,20 +180,59 @@ void Shard::hello(PeerId from, uint64_t id, const wire::Hello& h) {
                        " (", build_text(), "), ", peer.process, " speaks ", h.protocol, " (",
                        h.build, "); install the same version on all machines"));
   if (h.role == wire::Role::observer) {
+    const auto observers = std::count_if(
+        context_.peers.begin(), context_.peers.end(),
+        [](const Peer& p) { return p.open && p.greeted && p.role == wire::Role::observer; });
+    if (observers >= max_observers)
+      return refuse(context_, from, id, Code::refused,
+                    text("this pserver has ", observers, " observers already: end some of them"));
     peer.greeted = true;
   } else {
-    if (stopping_) return refuse(context_, from, id, Code::stopping, going_down);
+    if (stopping_) return refuse(context_, from, id, Code::stopping, shard_going_down);
+    release_identity(h);
     const std::string why = mismatch(context_, job_ ? &*job_ : nullptr, maker_.on(), h);
     if (!why.empty()) {
       context_.error(text(peer.process, " was refused: ", why));
       return refuse(context_, from, id, Code::refused, why);
     }
-    if (!job_) job_.emplace(context_, maker_, identity_of(h));
-    if (!job_->admit(from, id, h)) return;
+    const bool begins = !job_;
+    if (begins && !may_begin_job(from, id, h)) return;
+    if (begins) job_.emplace(context_, maker_, identity_of(h));
+    if (!job_->admit(from, id, h)) {
+      if (begins) job_.reset();  // who is not let in binds nobody
+      return;
+    }
   }
   wire::Welcome w = welcome(context_, job_ ? &*job_ : nullptr, maker_, peer);
-  w.instance = instance_;
   context_.out.send(from, id, std::move(w));
+}
+
+bool Shard::may_begin_job(PeerId from, uint64_t id, const wire::Hello& h) {
+  using Verdict = LastJob::Answer::Verdict;
+  if (h.role == wire::Role::beat) {  // its data connection begins a job, where that is right
+    context_.peers[from].waits = true;
+    refuse(context_, from, id, Code::stale_epoch, "there is no job here");
+    return false;
+  }
+  const LastJob::Answer a = last_job_.ask(h, context_.now);
+  if (a.verdict == Verdict::begins) return true;
+  const bool waits = context_.peers[from].waits = a.verdict == Verdict::wait;
+  if (!waits) context_.error(text(h.process, " was refused: ", a.why));
+  if (a.first) context_.info(text(h.process, " has to wait: ", a.why));
+  refuse(context_, from, id,
+         waits                        ? Code::wait
+         : a.verdict == Verdict::over ? Code::job_over
+                                      : Code::refused,
+         a.why);
+  return false;
+}
+
+// A trainer whose configuration was refused, and which is still connected, keeps nobody out.
+void Shard::release_identity(const wire::Hello& h) {
+  if (!job_ || job_->binds() || identity_mismatch(job_->state().identity, h, "").empty()) return;
+  context_.info(text(h.process, " brings another program than the one of ",
+                     job_->state().identity.set_by, ", which was refused"));
+  drop_job("its configuration was refused, and another trainer brings its own");
 }
 
 void Shard::push(PeerId peer, uint64_t id, const wire::Push& p, uint64_t bulk) {
@@ -227,69 +296,31 @@ void Shard::end_job_if_done() {
   context_.info(text("the job '", job_->state().identity.job,
                      failure_.empty() ? "' is done" : "' has failed"));
   done_ = context_.options.exit_when_done;
-  if (failure_.empty()) maker_.mark_ended();
-  job_.reset();
-  for (PeerId p = 0; p < context_.peers.size(); ++p)  // the next job knows nothing of them
-    if (context_.peers[p].is_member()) context_.out.close(p, "the job has ended");
+  if (failure_.empty()) {
+    const EndedJob ended = ended_job(job_->state());
+    maker_.mark_ended(ended);
+    last_job_.remember(ended, context_.now);
+  }
+  drop_job("the job has ended");
   if (done_ && context_.options.on_done) context_.options.on_done();
+}
+
+// The next job knows nothing of its members.
+void Shard::drop_job(const std::string& why) {
+  job_.reset();
+  for (PeerId p = 0; p < context_.peers.size(); ++p)
+    if (context_.peers[p].is_member()) context_.out.close(p, why);
 }
 
 wire::Status Shard::status(Time now) {
   context_.now = now;
   wire::Status s = report(context_, job_ ? &*job_ : nullptr, maker_);
-  s.instance = instance_;
   s.uptime = seconds(started_, now);
   if (stopping_) {
     s.state = wire::ShardState::stopping;
     s.waiting.clear();
   }
   return s;
-}
-
-// ---- stopping
-
-void Shard::stop(Time now) {
-  context_.now = now;
-  if (stopping_) return;
-  stopping_ = true;
-  const bool waits = maker_.on() && job_ && job_->exchange() && job_->state().sync() &&
-                     !job_->state().same_version();
-  if (!waits) return finish_stop();
-  settle_version_ = job_->exchange()->rounds().highest_version();
-  settle_until_ = now + std::chrono::seconds(settle_seconds);
-}
-
-// While it stops, a shard whose slices stand between two steps takes what the slower ones lack.
-bool Shard::accepted_while_stopping(const wire::Message& m) {
-  if (settle_until_ == Time{} || !job_->exchange()) return false;
-  if (std::holds_alternative<wire::Pull>(m.body)) return true;
-  const auto* push = std::get_if<wire::Push>(&m.body);
-  return push != nullptr &&
-         std::all_of(push->parts.begin(), push->parts.end(), [&](const wire::PushPart& p) {
-           const Slice* s = job_->state().store->find(p.slice);
-           return s != nullptr && s->version() < settle_version_;
-         });
-}
-
-// Every update that was begun is done: updates and this run in one thread.
-void Shard::finish_stop() {
-  if (context_.out.stopped) return;
-  if (maker_.on() && job_ && job_->exchange() && !job_->state().store->slices().empty()) {
-    if (!job_->state().sync() || job_->state().same_version()) {
-      maker_.begin_all(job_->state().lowest_version());
-      maker_.proceed(~size_t{0});
-    } else {
-      context_.warn(
-          "slices stand between two steps, so there is no snapshot of this moment; the one before "
-          "stays");
-    }
-  }
-  for (PeerId p = 0; p < context_.peers.size(); ++p) {
-    if (!context_.peers[p].open) continue;
-    if (context_.peers[p].greeted) context_.out.fail(p, 0, Code::stopping, going_down);
-    context_.out.close(p, going_down);
-  }
-  context_.out.stopped = true;
 }
 
 }  // namespace paddle

@@ -7,9 +7,13 @@
 #include <string>
 
 #include "pserver/job.h"
+#include "pserver/last_job.h"
 #include "pserver/report.h"
 
 namespace paddle {
+
+// What peers are told while a shard stops.
+inline constexpr const char* shard_going_down = "this pserver is going down";
 
 class Shard {
  public:
@@ -59,14 +63,17 @@ class Shard {
   void push(PeerId peer, uint64_t id, const wire::Push& push, uint64_t bulk);
   void pull(PeerId peer, uint64_t id, const wire::Pull& pull);
   bool accepted_while_stopping(const wire::Message& message);
+  void release_identity(const wire::Hello& hello);
+  bool may_begin_job(PeerId peer, uint64_t id, const wire::Hello& hello);
   void end_job_if_done();
+  void drop_job(const std::string& why);
   void finish_stop();
 
   Context context_;
   SnapshotMaker maker_;
-  const uint64_t instance_;
   const Time started_;
   std::optional<Job> job_;
+  LastJob last_job_;
   std::string failure_;
   bool stopping_ = false, done_ = false;
   uint64_t settle_version_ = 0;  // that all slices shall reach before it stops

@@ -31,8 +31,20 @@ bool Slice::finite(const std::byte* grad, size_t count) const {
 
 std::span<std::byte> Slice::take_spare() {
   assert(sync_ && summed_ == 0);
-  has_previous_ = false;
+  has_previous_ = early_ = false;
   return bytes_of(spare_);
+}
+
+void Slice::begin_early() {
+  assert(can_make_early() && !has_previous_);
+  early_ = true;
+  update_.read_numbers();
+}
+
+bool Slice::make_early(size_t begin, size_t end) {
+  const size_t size = size_of(spare_.dtype());
+  return update_.run_part(variable_.tensor, spare_, static_cast<int64_t>(begin / size),
+                          static_cast<int64_t>(end / size));
 }
 
 void Slice::add_to_sum(const std::byte* grad) {
@@ -40,6 +52,7 @@ void Slice::add_to_sum(const std::byte* grad) {
     std::memcpy(take_spare().data(), grad, bytes_);
     return begin_sum();
   }
+  assert(!early_);
   ++summed_;
   with_float(spare_.dtype(), [&](auto z) {
     using T = decltype(z);
@@ -47,13 +60,13 @@ void Slice::add_to_sum(const std::byte* grad) {
   });
 }
 
-// A lowered update writes over the sum. A plan works on the variable's own memory, so the old
-// values are copied to the spare buffer, and the sum is kept in a third one.
+// A lowered update writes over the sum, if it has not yet. A plan works on the variable's own
+// memory, so the old values are copied to the spare buffer, and the sum is kept in a third one.
 void Slice::close_round() {
   assert(summed_ > 0);
   Tensor& values = variable_.tensor;
   if (lowered()) {
-    update_.run(spare_.raw(), summed_, values, spare_, version_);
+    if (!early_) update_.run(spare_.raw(), summed_, values, spare_, version_);
     std::swap(values, spare_);
   } else {
     std::swap(spare_, mean_);
@@ -61,6 +74,7 @@ void Slice::close_round() {
     update_.run(mean_.raw(), summed_, values, values, version_);
   }
   has_previous_ = true;
+  early_ = false;
   summed_ = 0;
   ++version_;
 }
@@ -82,7 +96,7 @@ void Slice::add(const std::byte* difference) {
 
 void Slice::restart(uint64_t version) {
   version_ = version;
-  has_previous_ = false;
+  has_previous_ = early_ = false;
   summed_ = 0;
 }
 

@@ -23,6 +23,9 @@ struct SliceInfo {
   size_t place = 0;        // among the slices of the shard
 };
 
+// A smaller gradient is still in the cache when it is whole.
+inline constexpr size_t early_bytes = 32u << 10;
+
 struct SliceOptions {
   bool sync = true;       // rounds, and two versions
   bool may_lower = true;  // false: the update runs as a plan even where a rule would do
@@ -54,6 +57,15 @@ class Slice {
   std::span<std::byte> take_spare();
   // Sync: the first gradient is in the spare buffer.
   void begin_sum() { summed_ = 1; }
+  // Sync, a round of one gradient, after take_spare(): its values can be made of the gradient while
+  // it comes in, where its update allows it. The slice's own values stay as they are until
+  // close_round(), so a gradient that breaks off leaves nothing behind.
+  bool can_make_early() const { return sync_ && bytes_ >= early_bytes && update_.by_element(); }
+  void begin_early();
+  bool early() const { return early_; }
+  // Bytes [begin, end) of the gradient are in the spare buffer: whole elements, in order. False
+  // where one of them is NaN or Inf: then the gradient cannot be used.
+  bool make_early(size_t begin, size_t end);
   // Sync: adds a gradient, in the order of trainers; the first one is copied.
   void add_to_sum(const std::byte* grad);
   uint32_t summed() const { return summed_; }
@@ -77,8 +89,9 @@ class Slice {
   Update update_;
   size_t bytes_;
   bool sync_, has_previous_ = false;
-  Tensor spare_;  // the version before, or the sum
-  Tensor mean_;   // sync: for an update that is not lowered, which needs the sum beside both
+  bool early_ = false;  // since take_spare() the gradient is replaced by new values as it comes in
+  Tensor spare_;        // the version before, or the sum
+  Tensor mean_;         // sync: for an update that is not lowered, which needs the sum beside both
   uint64_t version_ = 0;
   uint32_t summed_ = 0;
 };

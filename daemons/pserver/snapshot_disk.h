@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "pserver/last_job.h"
 #include "pserver/snapshot.h"
 
 namespace paddle {
@@ -35,7 +36,9 @@ class SnapshotDisk {
   // Those after `step` belong to a past that was given up.
   virtual void remove_after(uint64_t step) = 0;
   // The job has ended: the next start shall not restore it. The next job removes its snapshots.
-  virtual void mark_ended() = 0;
+  virtual void mark_ended(const EndedJob& job) = 0;
+  // The job that mark_ended() told of, where no other one has begun since.
+  virtual std::optional<EndedJob> ended() const { return {}; }
   virtual void begin_job() = 0;
 };
 

@@ -164,9 +164,9 @@ void SnapshotMaker::begin_job() {
   for (Write& w : unwritten_) w.counts = false;
 }
 
-void SnapshotMaker::mark_ended() {
+void SnapshotMaker::mark_ended(const EndedJob& job) {
   if (!disk_) return;
-  disk_->mark_ended();
+  disk_->mark_ended(job);
   steps_.clear();
   for (Write& w : unwritten_) w.counts = false;
 }

@@ -47,7 +47,7 @@ class SnapshotMaker {
   void set_aside(uint64_t step);
   void remove_after(uint64_t step);
   void begin_job();
-  void mark_ended();
+  void mark_ended(const EndedJob& job);
 
  private:
   struct Pending {  // a snapshot that is being put together

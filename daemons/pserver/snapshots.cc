@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <memory>
 #include <utility>
 
@@ -18,6 +19,7 @@ namespace paddle {
 namespace {
 
 constexpr auto ended_name = "job-ended";
+constexpr uint64_t max_ended_bytes = 8192;
 const std::string damaged = ".damaged";
 
 // The step in "step-000000000100", or none.
@@ -31,7 +33,7 @@ std::optional<uint64_t> step_of(const std::string& name) {
 
 Descriptor lock_directory(const std::string& root) {
   const std::string path = root + "/lock";
-  Descriptor lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  Descriptor lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0640));
   if (!lock) throw io_error("open", path, errno);
   require(::flock(lock.get(), LOCK_EX | LOCK_NB) == 0, Error::Kind::config, "the directory '", root,
           "' is in use by another pserver: give each its own --snapshot_dir");
@@ -91,7 +93,14 @@ Snapshot Snapshots::load(uint64_t step) {
   drain();
   require(is_directory(path(step)), Error::Kind::data, "there is no snapshot of step ", step,
           " in '", root_, "'");
-  return read_snapshot(path(step));
+  Snapshot s = read_snapshot(path(step));
+  require(s.step == step, Error::Kind::data, "the snapshot '", path(step), "' is that of step ",
+          s.step, ": somebody copied or renamed it");
+  for (const SnapshotSlice& slice : s.slices)
+    require(s.identity.mode != wire::Mode::sync || slice.version == step, Error::Kind::data,
+            "the snapshot '", path(step), "' holds '", slice.info.name, "' of step ",
+            slice.version);
+  return s;
 }
 
 void Snapshots::set_aside(uint64_t step) {
@@ -161,8 +170,21 @@ void Snapshots::remove_after(uint64_t step) {
   });
 }
 
-void Snapshots::mark_ended() {
-  later([this] { write_file_atomically(root_ + "/" + ended_name, ""); });
+void Snapshots::mark_ended(const EndedJob& job) {
+  later([this, content = write_ended_job(job, std::time(nullptr))] {
+    write_file_atomically(root_ + "/" + ended_name, content);
+  });
+}
+
+std::optional<EndedJob> Snapshots::ended() const {
+  const std::string path = root_ + "/" + ended_name;
+  if (!is_file(path)) return {};
+  try {
+    return read_ended_job(read_file(path, max_ended_bytes), std::time(nullptr));
+  } catch (const Error& e) {
+    log_warn(text("it is not known which job has ended: ", e.what()));
+    return {};
+  }
 }
 
 // What is left of an ended job goes; a job that is configured anew keeps nothing of the past

@@ -35,7 +35,8 @@ class Snapshots final : public SnapshotDisk {
   void set_aside(uint64_t step) override;
   void write(Snapshot snapshot) override;
   void remove_after(uint64_t step) override;
-  void mark_ended() override;
+  void mark_ended(const EndedJob& job) override;
+  std::optional<EndedJob> ended() const override;
   void begin_job() override;
 
   // Returns when nothing is left to do.

@@ -9,6 +9,8 @@ namespace paddle {
 namespace {
 
 constexpr size_t max_numbers = 8, max_states = 4;
+// Elements that are looked at and used while they are in the innermost cache.
+constexpr int64_t checked_part = 4096;
 
 bool is_shard_work(const Op& op) { return (op.role() & role::dist) != 0; }
 
@@ -68,6 +70,8 @@ std::optional<LoweredOp> arrays_of(const Op& op, const Tensor& param, Scope& sco
     if (!v || v->tensor.shape() != param.shape() || v->tensor.dtype() != param.dtype()) return {};
     out.states.push_back(v);
   }
+  for (const optim::Power& p : out.rule->powers)
+    if (op.out.has(p.slot + "Out")) return {};  // the op advances it as well
   for (const std::string& input : out.rule->inputs) {
     if (op.in[input].size() != 1) return {};
     out.inputs.push_back(&scope.var(op.in[input][0]));
@@ -131,6 +135,7 @@ void Update::run(void* sum, uint32_t count, const Tensor& from, const Tensor& to
     using T = decltype(z);
     if (op_) {
       if (before_) before_->run(step);
+      read_numbers();
       run_lowered<T>(static_cast<T*>(sum), count, from.data<T>(), to.data<T>(), to.numel());
       if (after_) after_->run(step);
       return;
@@ -145,13 +150,44 @@ void Update::run(void* sum, uint32_t count, const Tensor& from, const Tensor& to
   });
 }
 
+void Update::read_numbers() {
+  numbers_.clear();
+  for (const Variable* v : op_->inputs) numbers_.push_back(read_number(v->tensor));
+  numbers_.insert(numbers_.end(), op_->settings.begin(), op_->settings.end());
+}
+
+template <class T>
+std::span<const T> Update::numbers(std::span<T> room) const {
+  for (size_t i = 0; i < numbers_.size(); ++i) room[i] = static_cast<T>(numbers_[i]);
+  return room.first(numbers_.size());
+}
+
+bool Update::run_part(const Tensor& from, const Tensor& to, int64_t begin, int64_t end) {
+  assert(by_element());
+  return with_float(to.dtype(), [&](auto z) {
+    using T = decltype(z);
+    return run_checked<T>(from.data<T>() + begin, to.data<T>() + begin, end - begin);
+  });
+}
+
+template <class T>
+bool Update::run_checked(const T* from, T* to, int64_t n) {
+  T room[max_numbers];
+  const std::span<const T> known = numbers<T>(room);
+  for (int64_t at = 0; at < n; at += checked_part) {
+    const int64_t part = std::min(checked_part, n - at);
+    if (!optim::all_finite<T>(to + at, part)) return false;
+    optim::apply_dense(*op_->rule, optim::Call<T>{pool_, known, to + at, {}, from + at}, to + at,
+                       part);
+  }
+  return true;
+}
+
 template <class T>
 void Update::run_lowered(const T* sum, uint32_t count, const T* from, T* to, int64_t n) {
-  T numbers[max_numbers];
+  T room[max_numbers];
   T *arrays[max_states], *states[max_states];
-  size_t known = 0;
-  for (const Variable* v : op_->inputs) numbers[known++] = static_cast<T>(read_number(v->tensor));
-  for (const double s : op_->settings) numbers[known++] = static_cast<T>(s);
+  const std::span<const T> known = numbers<T>(room);
   for (size_t k = 0; k < op_->states.size(); ++k)
     arrays[k] = op_->states[k] ? op_->states[k]->tensor.data<T>() : nullptr;
   const T factor = T(1) / static_cast<T>(count);
@@ -167,11 +203,8 @@ void Update::run_lowered(const T* sum, uint32_t count, const T* from, T* to, int
       optim::scale(grad, part, factor, mean);
       grad = mean;
     }
-    const optim::Call<T> call{pool_,
-                              {numbers, known},
-                              to + at,
-                              {states, op_->states.size()},
-                              from != to ? from + at : nullptr};
+    const optim::Call<T> call{
+        pool_, known, to + at, {states, op_->states.size()}, from != to ? from + at : nullptr};
     optim::apply_dense(*op_->rule, call, grad, part);
   }
 }

@@ -43,13 +43,27 @@ class Update {
   // are the memory of the variable `param` in the scope, and the sum may be changed.
   void run(void* sum, uint32_t count, const Tensor& from, const Tensor& to, uint64_t step);
 
+  // Whether the new values are made of old values and gradient alone, element by element: then a
+  // single gradient can be used while it comes in, and given up half way.
+  bool by_element() const { return op_ && op_->states.empty() && !before_ && !after_; }
+  // Reads the numbers (learning rate) that the next parts are made with.
+  void read_numbers();
+  // by_element(): elements [begin, end) of one gradient become the values of `to`, whose memory it
+  // lies in. False where one of them is NaN or Inf: then the rest is not made.
+  bool run_part(const Tensor& from, const Tensor& to, int64_t begin, int64_t end);
+
  private:
   void lower(const Block& block, const std::string& param, const std::string& grad, Scope& scope);
   template <class T>
   void run_lowered(const T* sum, uint32_t count, const T* from, T* to, int64_t n);
+  template <class T>
+  bool run_checked(const T* from, T* to, int64_t n);
+  template <class T>
+  std::span<const T> numbers(std::span<T> room) const;
 
   ThreadPool& pool_;
   std::optional<LoweredOp> op_;
+  std::vector<double> numbers_;           // of the lowered op, as they were read last
   std::unique_ptr<Plan> before_, after_;  // small ops around the lowered one
   std::unique_ptr<Plan> whole_;           // where it is not lowered
   Tensor& scratch_;                       // of the store: update_part elements

@@ -17,8 +17,8 @@ namespace paddle {
 namespace {
 
 constexpr const char* dump_usage =
-    "usage: paddle dump_config JOB.json [name=value,…] [--role=trainer|pserver] [flags]   (flags "
-    "are written --name=value)";
+    "usage: paddle dump_config JOB.json [name=value,…] [--role=ROLE] [flags]\n"
+    "Prints the program that a job file makes. Flags are written --name=value.";
 
 OptionTable dump_options() {
   using enum OptionType;
@@ -120,6 +120,7 @@ int dump_config_main(std::span<const std::string> arguments) {
   for (const std::string& a : arguments) (a.starts_with("-") ? flags : words).push_back(a);
   Options options = Options::parse(flags, current_environment(), dump_options());
   if (answer_help(options, dump_usage, std::cout)) return 0;
+  if (words.empty() && options.given("config")) words.push_back(options.text("config"));
   require(words.size() == 1 || words.size() == 2, Error::Kind::config, dump_usage);
   const JobFile file = read_job(words[0], words.size() > 1 ? words[1] : "", options);
   if (answer_print_config(options, std::cout)) return 0;

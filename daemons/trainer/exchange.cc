@@ -13,6 +13,7 @@ ParamExchange::ParamExchange(const SliceLayout& layout, ShardSender& out)
     : layout_(layout),
       states_(layout.slices.size()),
       out_(out),
+      lost_(layout.slices.size()),
       group_awaited_(layout.groups.size()),
       landings_(layout.shards) {
   size_t most = 0;
@@ -41,7 +42,7 @@ std::optional<uint32_t> ParamExchange::first_awaited() const {
 
 // ---- what is sent
 
-void ParamExchange::send_push(uint32_t group, uint64_t step, std::span<const uint32_t> ids,
+void ParamExchange::send_push(uint32_t group, const StepRange& range, std::span<const uint32_t> ids,
                               std::span<const wire::Bytes> bulk) {
   push_parts_.clear();
   for (const uint32_t id : ids) {
@@ -50,12 +51,13 @@ void ParamExchange::send_push(uint32_t group, uint64_t step, std::span<const uin
     awaited_ += !s.awaited;
     group_awaited_[group] += !s.awaited;
     s.awaited = s.unanswered = true;
+    s.pushed = std::max(s.pushed, range.step + 1);
   }
   out_.send(layout_.groups[group].shard,
-            wire::Push{.step = step,
+            wire::Push{.step = range.step,
                        .epoch = epoch_,
-                       .begin = range_.begin,
-                       .end = range_.end,
+                       .begin = range.begin,
+                       .end = range.end,
                        .pull = true,
                        .parts = push_parts_},
             bulk);
@@ -77,6 +79,37 @@ void ParamExchange::pull_all() {
   for (uint32_t g = 0; g < layout_.groups.size(); ++g) send_pull(g, layout_.groups[g].slices, 0);
 }
 
+uint64_t ParamExchange::pushed(size_t shard) const {
+  uint64_t most = 0;
+  for (size_t i = 0; i < states_.size(); ++i)
+    if (layout_.slices[i].shard == shard) most = std::max(most, states_[i].pushed);
+  return most;
+}
+
+void ParamExchange::joining(size_t shard, uint64_t step, std::span<const wire::SliceState> there,
+                            uint64_t base) {
+  const uint64_t from = std::max(step, pushed(shard));
+  for (uint32_t id = 0; id < states_.size(); ++id) {
+    if (layout_.slices[id].shard != shard || there[id].last_step != wire::unknown_steps) continue;
+    State& s = states_[id];
+    if (s.arrived > base) lost_[id] += std::min((s.arrived - base) * largest_push_, s.included);
+    s.arrived = std::min(s.arrived, base);
+    if (from > s.included) lost_[id] += from - s.included;
+    s.answered = s.included = from;
+  }
+}
+
+void ParamExchange::count_lost(uint32_t id, uint64_t step) {
+  State& s = states_[id];
+  if (step > s.answered) lost_[id] += step - s.answered;
+  s.answered = std::max(s.answered, step);
+}
+
+void ParamExchange::goes_on(uint64_t step) {
+  if (manner() != Manner::repeats_steps || !loses()) return;
+  for (uint32_t id = 0; id < states_.size(); ++id) count_lost(id, step);
+}
+
 // A shard may be another process with older values by now.
 void ParamExchange::join(uint64_t epoch, uint64_t step, std::span<const wire::SliceState> states) {
   epoch_ = epoch;
@@ -91,11 +124,17 @@ void ParamExchange::join(uint64_t epoch, uint64_t step, std::span<const wire::Sl
     lacking.clear();
     present.clear();
     bulk.clear();
-    uint64_t sent_step = 0;
+    StepRange range;
     for (const uint32_t id : layout_.groups[g].slices) {
       State& s = states_[id];
-      const wire::Bytes kept = s.unanswered ? sent(id, sent_step) : wire::Bytes{};
-      if (!kept.empty() && states[id].last_step <= sent_step) {
+      const wire::Bytes kept = s.unanswered ? sent(id, range) : wire::Bytes{};
+      if (loses() && states[id].last_step != wire::unknown_steps) {
+        // A process that joins for the first time goes on behind what was pushed before it.
+        const uint64_t had = joined_ ? s.answered : step;
+        s.answered = s.pushed = states[id].last_step;
+        if (had > s.answered) lost_[id] += had - s.answered;
+      }
+      if (!kept.empty() && states[id].last_step <= range.step) {
         s.version = std::min(s.version, states[id].version);
         lacking.push_back(id);
         bulk.push_back(kept);
@@ -105,9 +144,10 @@ void ParamExchange::join(uint64_t epoch, uint64_t step, std::span<const wire::Sl
         present.push_back(id);
       }
     }
-    if (!lacking.empty()) send_push(g, sent_step, lacking, bulk);
+    if (!lacking.empty()) send_push(g, range, lacking, bulk);
     if (!present.empty()) send_pull(g, present, version);
   }
+  joined_ = true;
 }
 
 // ---- what arrives
@@ -140,8 +180,13 @@ void ParamExchange::arrived(uint32_t shard, const wire::Values& values) {
             Error::Kind::protocol, "it sent values of slice ", part.slice,
             " that nobody asked for");
     State& s = states_[part.slice];
+    if (s.unanswered && s.pushed > s.answered) {
+      largest_push_ = std::max(largest_push_, s.pushed - s.answered);
+      s.answered = s.pushed;
+    }
     s.awaited = s.unanswered = false;
-    s.version = part.version;
+    s.version = s.arrived = part.version;
+    s.included = s.answered;
     dropped_ += part.dropped;
     --awaited_;
     const uint32_t group = layout_.slices[part.slice].group;

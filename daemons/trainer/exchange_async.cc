@@ -46,7 +46,7 @@ void AsyncExchange::push(int32_t param, const std::byte* grad) {
     if (b.merged == 0) states_[id].based_on = states_[id].version;
     if (++b.made < layout_.groups[slice.group].slices.size()) continue;
     b.made = 0;
-    b.last_step = range_.step;
+    b.last = range_;
     if (b.into_sending) {
       send(slice.group);
       continue;
@@ -59,10 +59,10 @@ void AsyncExchange::push(int32_t param, const std::byte* grad) {
 
 void AsyncExchange::send(uint32_t group) {
   Buffers& b = buffers_[group];
-  b.sent_step = b.last_step;
+  b.sent = b.last;
   b.on_its_way = true;
   const wire::Bytes bulk = std::as_bytes(std::span(b.sending));
-  send_push(group, b.sent_step, layout_.groups[group].slices, {&bulk, 1});
+  send_push(group, b.sent, layout_.groups[group].slices, {&bulk, 1});
 }
 
 void AsyncExchange::send_waiting(uint32_t group) {
@@ -83,11 +83,11 @@ void AsyncExchange::group_arrived(uint32_t group) {
   if (b.merged > 0 && b.made == 0) send_waiting(group);
 }
 
-wire::Bytes AsyncExchange::sent(uint32_t id, uint64_t& step) const {
+wire::Bytes AsyncExchange::sent(uint32_t id, StepRange& range) const {
   const SliceLayout::Slice& slice = layout_.slices[id];
   const Buffers& b = buffers_[slice.group];
   if (b.sending.empty()) return {};
-  step = b.sent_step;
+  range = b.sent;
   return std::as_bytes(std::span(b.sending)).subspan(slice.group_begin, slice.bytes);
 }
 

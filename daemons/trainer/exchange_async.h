@@ -22,7 +22,7 @@ class AsyncExchange : public ParamExchange {
  protected:
   void group_arrived(uint32_t group) override;
   uint64_t rejoin(uint64_t step) override;
-  wire::Bytes sent(uint32_t id, uint64_t& step) const override;
+  wire::Bytes sent(uint32_t id, StepRange& range) const override;
 
  private:
   // Memory is taken when it is first needed: `waiting` by the first gradient that has to wait.
@@ -31,8 +31,8 @@ class AsyncExchange : public ParamExchange {
     uint32_t made = 0;          // slices whose gradient of this step is there
     bool into_sending = false;  // these go straight into `sending`
     uint64_t merged = 0;        // steps in `waiting`
-    uint64_t last_step = 0;     // the last of them
-    uint64_t sent_step = 0;     // of `sending`
+    StepRange last;             // the last of them
+    StepRange sent;             // of `sending`: the last step in it
     bool on_its_way = false;    // `sending` was not answered yet
   };
   void collect(Buffers& b, const SliceLayout::Slice& slice, const float* grad);

@@ -23,15 +23,22 @@ bool GeoExchange::end_step() {
   return true;
 }
 
+// Afterwards the shards' values are the result.
 bool GeoExchange::finish(uint64_t step) {
   range_.step = step;
+  range_.begin = range_.end;
   exchange();
+  replaces_ = true;
   return true;
 }
 
+void GeoExchange::begin_step(const StepRange& range) {
+  ParamExchange::begin_step(range);
+  replaces_ = false;
+}
+
 void GeoExchange::exchange() {
-  exchanging_ = true;
-  sent_step_ = range_.step;
+  sent_ = range_;
   for (uint32_t g = 0; g < layout_.groups.size(); ++g) {
     Buffers& b = buffers_[g];
     for (const uint32_t id : layout_.groups[g].slices) {
@@ -45,13 +52,16 @@ void GeoExchange::exchange() {
       states_[id].based_on = states_[id].version;
     }
     const wire::Bytes bulk = std::as_bytes(std::span(b.sending));
-    send_push(g, sent_step_, layout_.groups[g].slices, {&bulk, 1});
+    send_push(g, sent_, layout_.groups[g].slices, {&bulk, 1});
   }
 }
 
-uint64_t GeoExchange::rejoin(uint64_t) {
-  exchanging_ = false;
-  return 0;
+// What was made here since the last exchange stays.
+uint64_t GeoExchange::rejoin(uint64_t) { return 0; }
+
+const std::byte* GeoExchange::shard_copy(uint32_t slice) const {
+  const SliceLayout::Slice& s = layout_.slices[slice];
+  return reinterpret_cast<const std::byte*>(buffers_[s.group].old.data()) + s.group_begin;
 }
 
 std::byte* GeoExchange::target(uint32_t id) {
@@ -65,19 +75,18 @@ void GeoExchange::group_arrived(uint32_t group) {
     const SliceLayout::Slice& slice = layout_.slices[id];
     auto* now = reinterpret_cast<float*>(states_[id].value);
     const size_t at = slice.group_begin / sizeof(float), n = slice.bytes / sizeof(float);
-    if (exchanging_) {
-      for (size_t k = 0; k < n; ++k) now[k] += b.incoming[at + k] - b.old[at + k];
-    } else {
+    if (replaces_) {
       std::copy_n(b.incoming.data() + at, n, now);
+    } else {
+      for (size_t k = 0; k < n; ++k) now[k] += b.incoming[at + k] - b.old[at + k];
     }
   }
   b.old = b.incoming;
-  if (none_awaited()) exchanging_ = false;
 }
 
-wire::Bytes GeoExchange::sent(uint32_t id, uint64_t& step) const {
+wire::Bytes GeoExchange::sent(uint32_t id, StepRange& range) const {
   const SliceLayout::Slice& slice = layout_.slices[id];
-  step = sent_step_;
+  range = sent_;
   return std::as_bytes(std::span(buffers_[slice.group].sending))
       .subspan(slice.group_begin, slice.bytes);
 }

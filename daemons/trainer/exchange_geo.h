@@ -15,6 +15,9 @@ class GeoExchange : public ParamExchange {
   void push(int32_t, const std::byte*) override {}  // gradients stay here
   bool end_step() override;
   bool finish(uint64_t step) override;
+  void begin_step(const StepRange& range) override;
+  // What was made here since is not in it.
+  const std::byte* shard_copy(uint32_t slice) const override;
   bool settled(uint64_t) const override { return none_awaited(); }
   Manner manner() const override { return Manner::sends_again; }
 
@@ -22,7 +25,7 @@ class GeoExchange : public ParamExchange {
   std::byte* target(uint32_t id) override;
   void group_arrived(uint32_t group) override;
   uint64_t rejoin(uint64_t step) override;
-  wire::Bytes sent(uint32_t id, uint64_t& step) const override;
+  wire::Bytes sent(uint32_t id, StepRange& range) const override;
 
  private:
   struct Buffers {
@@ -34,8 +37,9 @@ class GeoExchange : public ParamExchange {
   const float trainers_;
   const uint64_t steps_;
   std::vector<Buffers> buffers_;  // by group
-  bool exchanging_ = false;       // else what arrives replaces the values here
-  uint64_t sent_step_ = 0;
+  // What arrives replaces the values here; else it is added to what was made here since.
+  bool replaces_ = true;
+  StepRange sent_;
 };
 
 }  // namespace paddle

@@ -35,7 +35,7 @@ void RoundExchange::push(int32_t param, const std::byte* grad) {
     if (++made_[slice.group] < group.slices.size()) continue;
     const wire::Bytes bulk =
         buffer.empty() ? wire::Bytes(grad + slice.begin, slice.bytes) : wire::Bytes(buffer);
-    send_push(slice.group, range_.step, group.slices, {&bulk, 1});
+    send_push(slice.group, range_, group.slices, {&bulk, 1});
   }
 }
 

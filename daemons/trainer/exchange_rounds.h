@@ -22,6 +22,7 @@ class RoundExchange : public ParamExchange {
 
  protected:
   uint64_t rejoin(uint64_t step) override { return sync_ ? step : 0; }
+  bool loses() const override { return !sync_; }
 
  private:
   const bool sync_;

@@ -59,14 +59,10 @@ struct Heartbeat::State {
     }
     void handle(wire::Connection&, wire::Message& message, uint64_t) override {
       const std::scoped_lock lock(state_.mutex);
-      state_.heard[index_] = Clock::now();
       ShardNews& news = state_.news[index_];
+      news.heard = Clock::now();
       if (auto* ack = std::get_if<wire::BeatAck>(&message.body)) {
-        news = {.epoch = ack->epoch,
-                .waiting = std::move(ack->waiting),
-                .failure = std::move(ack->failure),
-                .finished = ack->finished,
-                .saved = ack->saved};
+        news = news_of(std::move(*ack), news.heard);
         if (message.id == final_beat) clear_unacked();
       } else if (const auto* failure = std::get_if<wire::Failure>(&message.body)) {
         if (failure->code == wire::FailureCode::job_failed) news.failure = failure->message;
@@ -113,12 +109,11 @@ struct Heartbeat::State {
   };
 
   wire::Hello hello;
-  mutable std::mutex mutex;  // guards progress, news, heard and unacked
+  mutable std::mutex mutex;  // guards progress, news and unacked
   std::condition_variable acked;
   size_t unacked = 0;  // lines whose shard has not acknowledged the final error yet
   wire::Progress progress{.state = "starting"};
   std::vector<ShardNews> news;
-  std::vector<Time> heard;  // the last answer of each shard
   asio::io_context io{1};
   std::vector<std::unique_ptr<Line>> lines;
   std::thread thread;
@@ -128,8 +123,7 @@ Heartbeat::Heartbeat(const std::vector<wire::Endpoint>& shards, const wire::Hell
     : state_(std::make_unique<State>()) {
   state_->hello = hello;
   state_->hello.role = wire::Role::beat;
-  state_->news.resize(shards.size());
-  state_->heard.assign(shards.size(), Clock::now());
+  state_->news.assign(shards.size(), {.waiting = {}, .failure = {}, .heard = Clock::now()});
   for (size_t i = 0; i < shards.size(); ++i) {
     state_->lines.push_back(
         std::make_unique<State::Line>(*state_, shards[i], static_cast<uint32_t>(i)));
@@ -161,22 +155,12 @@ void Heartbeat::send_final_error(const std::string& message) {
 
 Time Heartbeat::heard(size_t shard) const {
   const std::scoped_lock lock(state_->mutex);
-  return state_->heard[shard];
+  return state_->news[shard].heard;
 }
 
-ShardNews Heartbeat::news() const {
+std::vector<ShardNews> Heartbeat::news() const {
   const std::scoped_lock lock(state_->mutex);
-  ShardNews out;
-  if (!state_->news.empty()) out.finished = ~uint32_t{0};
-  for (const ShardNews& n : state_->news) out.epoch = std::max(out.epoch, n.epoch);
-  for (const ShardNews& n : state_->news) {
-    if (out.waiting.empty()) out.waiting = n.waiting;
-    if (out.failure.empty()) out.failure = n.failure;
-    const bool present = n.epoch == out.epoch;  // else it is about the time before a rollback
-    out.finished = std::min(out.finished, present ? n.finished : 0);
-    out.saved = out.saved || (present && n.saved);
-  }
-  return out;
+  return state_->news;
 }
 
 }  // namespace paddle

@@ -8,19 +8,10 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "trainer/shard_news.h"
 #include "wire/connection.h"
 
 namespace paddle {
-
-// What the shards reported last. They answer every beat, and also report at once when a trainer
-// finishes.
-struct ShardNews {
-  uint64_t epoch = 0;     // the newest that any of them is in
-  std::string waiting;    // whom a shard waits for; "" for nobody
-  std::string failure;    // why the job ended
-  uint32_t finished = 0;  // least number of trainers that any shard knows to have finished
-  bool saved = false;     // a shard knows that trainer 0 has saved and left
-};
 
 // Greets a shard with the outline only where the role is trainer.
 void send_hello(wire::Connection& to, wire::Hello hello, uint32_t shard);
@@ -37,7 +28,7 @@ class Heartbeat {
   // Why this trainer is about to fail. Returns when the shards have acknowledged it, or after a
   // second.
   void send_final_error(const std::string& message);
-  ShardNews news() const;
+  std::vector<ShardNews> news() const;  // by shard
   // When a shard last answered; the beginning of this heartbeat where it has not yet.
   Time heard(size_t shard) const;
 

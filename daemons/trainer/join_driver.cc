@@ -1,5 +1,8 @@
 #include "trainer/join_driver.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include "base/log.h"
 #include "trainer/ps_values.h"
 
@@ -11,7 +14,7 @@ JoinSetup join_setup(const JoinDriver::Parts& p, double peer_timeout) {
                 .holds = std::vector<bool>(p.links.size(), false),
                 .slices = p.layout.slices.size(),
                 .peer_timeout = peer_timeout};
-  for (size_t i = 0; i < p.links.size(); ++i) out.shards.push_back(p.links[i].endpoint().text());
+  for (size_t i = 0; i < p.links.size(); ++i) out.shards.push_back(p.links[i].endpoint());
   for (const SliceLayout::Slice& s : p.layout.slices) out.holds[s.shard] = true;
   return out;
 }
@@ -20,11 +23,16 @@ JoinSetup join_setup(const JoinDriver::Parts& p, double peer_timeout) {
 
 std::string awaited_text(const ParamExchange& exchange, const SliceLayout& layout,
                          const Links& links, uint64_t step) {
+  constexpr double silence_shown = 3;  // seconds; a shard answers a heartbeat every second
   const auto id = exchange.first_awaited();
   if (!id) return "nothing";
-  const std::string at = text("pserver ", links[layout.slices[*id].shard].endpoint().text(), " (",
-                              layout.names[*id], ", step ", step, ")");
-  const std::string others = links.others();
+  const size_t shard = layout.slices[*id].shard;
+  const std::string at =
+      text("pserver ", links[shard].endpoint(), " (", layout.names[*id], ", step ", step, ")");
+  const double silent = links.silent_for(shard);
+  if (silent > silence_shown)
+    return text(at, ", which has not answered for ", static_cast<int>(silent), " s");
+  const std::string others = links.news().waiting;
   return others.empty() ? at : text(at, ", which is ", others);
 }
 
@@ -33,9 +41,10 @@ JoinDriver::JoinDriver(Parts parts, wire::Hello hello, double peer_timeout)
       joining_(join_setup(p_, peer_timeout), std::move(hello)),
       asked_(p_.links.size()) {}
 
-const JoinDecision& JoinDriver::run(const std::string& init, uint64_t first_step) {
+const JoinDecision& JoinDriver::run(const std::string& init, uint64_t first_step, bool finished) {
   init_ = init;
-  joining_.start(init, first_step, Clock::now());
+  joining_.set_finished(finished);
+  joining_.start(init, first_step, p_.links.now());
   const auto what = [&] {
     return joining_.phase() == Joining::Phase::values
                ? awaited_text(p_.exchange, p_.layout, p_.links, joining_.decision().step)
@@ -44,7 +53,7 @@ const JoinDecision& JoinDriver::run(const std::string& init, uint64_t first_step
   const auto check = [&] {
     perform();
     look();
-    joining_.tick(Clock::now());
+    joining_.tick(p_.links.now());
     perform();
     p_.links.flush();
     return joining_.wake_at();
@@ -60,20 +69,20 @@ void JoinDriver::look() {
     perform();
   }
   if (joining_.phase() == Joining::Phase::values && p_.exchange.none_awaited())
-    joining_.values_arrived(Clock::now());
+    joining_.values_arrived(p_.links.now());
 }
 
 void JoinDriver::look_at(size_t shard) {
-  ShardLink& link = p_.links[shard];
-  const Time now = Clock::now();
-  if (!link.open()) joining_.unreachable(shard, link.last_error());
+  LinkState& link = p_.links[shard];
+  const Time now = p_.links.now();
+  if (!p_.links.open(shard)) joining_.unreachable(shard, link.last_error());
   if (auto welcome = link.take_welcome()) joining_.welcome(shard, std::move(*welcome), now);
   if (asked_[shard] != 0 && link.acked(asked_[shard])) {
     asked_[shard] = 0;
     joining_.acked(shard, now);
   }
   if (!link.broken()) return;
-  log_detail(1, text("pserver ", link.endpoint().text(), ": ", link.last_error()));
+  log_detail(1, text("pserver ", link.endpoint(), ": ", link.last_error()));
   if (link.failure())
     joining_.failed(shard, *link.failure(), now);
   else
@@ -97,11 +106,11 @@ bool JoinDriver::perform(const JoinAction& a) {
   switch (a.kind) {
     case Kind::greet:
       asked_[a.shard] = 0;
-      p_.links[a.shard].greet(joining_.hello());
+      p_.links.greet(a.shard, joining_.hello());
       return true;
     case Kind::hang_up:
       asked_[a.shard] = 0;
-      p_.links[a.shard].hang_up();
+      p_.links.hang_up(a.shard);
       return true;
     case Kind::beat: p_.links.start_heartbeat(joining_.hello()); return true;
     case Kind::stop_beat: p_.links.stop_heartbeat(); return true;
@@ -119,28 +128,61 @@ bool JoinDriver::perform(const JoinAction& a) {
 }
 
 bool JoinDriver::request(const JoinAction& a) {
-  ShardLink& link = p_.links[a.shard];
-  if (!link.open()) {
-    joining_.broken(a.shard, link.last_error(), Clock::now());
+  LinkState& link = p_.links[a.shard];
+  if (!p_.links.open(a.shard)) {
+    joining_.broken(a.shard, link.last_error(), p_.links.now());
     return false;
   }
   const JoinDecision& d = joining_.decision();
   const uint64_t id = asked_[a.shard] = link.expect_ack();
   if (a.kind == JoinAction::Kind::configure)
-    send_first_values(link.connection(), id, p_.cut, a.shard, p_.scope, d, init_);
+    configure(a.shard, id);
   else if (a.kind == JoinAction::Kind::rollback)
-    link.connection().send(id, wire::Rollback{d.epoch, d.step});
+    p_.links.request(a.shard, id, wire::Rollback{d.epoch, d.step});
   else
-    link.connection().send(id, wire::Join{d.epoch, d.step});
+    join(a.shard, id);
   return true;
+}
+
+// Where rounds do not count, a shard that lost its state takes nothing twice that it was sent
+// before.
+void JoinDriver::join(size_t shard, uint64_t id) {
+  const JoinDecision& d = joining_.decision();
+  uint64_t step = d.step;
+  if (joining_.hello().mode != wire::Mode::sync) {
+    step = std::max(step, p_.exchange.pushed(shard));
+    p_.exchange.joining(shard, d.step, joining_.slice_states(), joining_.bases()[shard]);
+  }
+  p_.links.request(shard, id, wire::Join{d.epoch, step});
+}
+
+// A shard that lost its state goes on with what this trainer knows of it.
+void JoinDriver::configure(size_t shard, uint64_t id) {
+  JoinDecision d = joining_.decision();
+  if (!d.continues) return send_first_values(p_.links, shard, id, p_.cut, p_.scope, d, init_);
+  lent_ = std::make_unique<Scope>();
+  for (const std::string& name : p_.scope.names())
+    if (const Tensor& t = p_.scope.find(name)->tensor; !t.empty())
+      lent_->var(name).tensor = t.clone();
+  d.step = ~uint64_t{0};
+  for (uint32_t i = 0; i < p_.layout.slices.size(); ++i) {
+    const SliceLayout::Slice& s = p_.layout.slices[i];
+    if (s.shard != shard) continue;
+    const std::string& param = p_.cut.params[static_cast<size_t>(s.param)].param;
+    std::memcpy(static_cast<std::byte*>(lent_->tensor(param).raw()) + s.begin,
+                p_.exchange.shard_copy(i), s.bytes);
+    d.step = std::min(d.step, p_.exchange.version(i));
+  }
+  if (d.step == ~uint64_t{0}) d.step = 0;
+  send_first_values(p_.links, shard, id, p_.cut, *lent_, d, init_);
 }
 
 void JoinDriver::check() {
   for (size_t i = 0; i < p_.links.size(); ++i) {
-    const ShardLink& link = p_.links[i];
+    const LinkState& link = p_.links[i];
     if (!link.broken()) continue;
     if (link.failure()) throw Disrupted{joining_.disruption(i, *link.failure())};
-    throw Disrupted{text("pserver ", link.endpoint().text(), ": ", link.last_error())};
+    throw Disrupted{text("pserver ", link.endpoint(), ": ", link.last_error())};
   }
 }
 

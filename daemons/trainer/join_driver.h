@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -30,24 +31,29 @@ class JoinDriver {
   JoinDriver(Parts parts, wire::Hello hello, double peer_timeout);
 
   // Greets all shards and joins the job; returns where it goes on.
-  const JoinDecision& run(const std::string& init, uint64_t first_step);
+  // `finished`: this process has used all its data.
+  const JoinDecision& run(const std::string& init, uint64_t first_step, bool finished);
   // Throws where a connection of a trainer that has joined is broken: Disrupted where joining again
   // may help, else Error.
   void check();
 
   const wire::Hello& hello() const { return joining_.hello(); }
+  const JoinDecision& decision() const { return joining_.decision(); }
   uint64_t epoch() const { return joining_.decision().epoch; }
 
  private:
   void perform();
   bool perform(const JoinAction& action);
   bool request(const JoinAction& action);
+  void configure(size_t shard, uint64_t id);
+  void join(size_t shard, uint64_t id);
   void look();
   void look_at(size_t shard);
 
   Parts p_;
   Joining joining_;
   std::string init_;
+  std::unique_ptr<Scope> lent_;  // values that a shard is sent in place of the client's
   std::vector<uint64_t> asked_;  // the request whose Ack is awaited, of each shard; 0 for none
 };
 

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/random.h"
 
 namespace paddle {
 namespace {
@@ -12,6 +11,8 @@ namespace {
 constexpr int max_other_ids = 10;  // that a trainer without --trainer_id asks for
 // A trainer with other first values has this long between two shards that it configures.
 constexpr auto configurer_timeout = std::chrono::seconds(5);
+// A second trainer with the id of this one gives up within this time, unless it has replaced it.
+constexpr double duplicate_seconds = 10;
 constexpr auto ask_again = std::chrono::milliseconds(100);  // another trainer is at work
 constexpr int tries_at_once = 6;                            // before there is a pause between them
 constexpr auto shortest_pause = std::chrono::milliseconds(40);
@@ -40,6 +41,8 @@ void Joining::start(const std::string& init, uint64_t first_step, Time now) {
   question_.first_step = first_step;
   question_.configurer_timed_out = false;
   times_.start = times_.decision = now;
+  times_.id_taken = {};
+  said_wait_ = false;
   tries_ = 0;
   decision_ = {};
   actions_.clear();
@@ -105,6 +108,7 @@ void Joining::decide_next(Time now) {
     greetings.back().holds = setup_.holds[i];
   }
   question_.configurer_timed_out = now - times_.decision > configurer_timeout;
+  question_.lives = joined_once_;
   JoinDecision d = decide(greetings, question_);
   if (!d.why.empty() && d.why != decision_.why)
     actions_.push_back({JoinAction::Kind::warn, 0, d.why});
@@ -126,7 +130,7 @@ void Joining::begin_work(Time now) {
       const bool with_slices = std::any_of(work_.begin(), work_.end(),
                                            [&](size_t shard) { return setup_.holds[shard]; });
       // Async goes on with the values of now; sync starts again, with the bits that it began with.
-      if (with_slices && joined_once_ && hello_.mode == wire::Mode::sync)
+      if (with_slices && pulled_ && (hello_.mode == wire::Mode::sync || !joined_once_))
         act(JoinAction::Kind::first_values);
       if (with_slices && decision_.reset)
         actions_.push_back(
@@ -143,6 +147,7 @@ void Joining::begin_work(Time now) {
     case JoinDecision::Action::join:
       for (const size_t shard : work_) act(JoinAction::Kind::join, shard);
       return;
+    case JoinDecision::Action::over: return end();
     case JoinDecision::Action::wait: return;
   }
 }
@@ -157,6 +162,7 @@ void Joining::acked(size_t shard, Time now) {
   if (!work_.empty()) return;
   if (decision_.action != JoinDecision::Action::join) return begin(now);
   phase_ = Phase::values;
+  pulled_ = true;
   act(JoinAction::Kind::exchange);
 }
 
@@ -185,8 +191,10 @@ std::string Joining::disruption(size_t shard, const wire::Failure& failure) {
   const std::string who = "pserver " + setup_.shards[shard];
   switch (failure.code) {
     case wire::FailureCode::refused:
+    case wire::FailureCode::id_taken:
       if (ask_for_another_id()) return who + ": " + failure.message;
       throw Error(Error::Kind::config, who, " refused: ", failure.message);
+    case wire::FailureCode::job_over:
     case wire::FailureCode::job_failed:
       throw Error(Error::Kind::peer, "the job ended: ", failure.message);
     case wire::FailureCode::not_finite:
@@ -195,22 +203,53 @@ std::string Joining::disruption(size_t shard, const wire::Failure& failure) {
       throw Error(Error::Kind::protocol, who,
                   " does not understand this trainer: ", failure.message);
     case wire::FailureCode::expired:
-      hello_.incarnation = mix64(hello_.incarnation) | 1;
-      beats_ = false;  // they begin anew with the new incarnation
+      ++hello_.renewal;  // for all shards alike
+      beats_ = false;    // they begin anew as the new renewal
       break;
     case wire::FailureCode::stale_epoch:
     case wire::FailureCode::stopping:
-    case wire::FailureCode::unknown_version: break;
+    case wire::FailureCode::unknown_version:
+    case wire::FailureCode::wait: break;
   }
   return who + ": " + failure.message;
 }
 
+// Whether an answer to a greeting means: later.
+bool Joining::greets_again_after(const wire::Failure& failure, Time now) {
+  switch (failure.code) {
+    case wire::FailureCode::refused:
+    case wire::FailureCode::job_failed:
+    case wire::FailureCode::job_over:
+    case wire::FailureCode::expired: return false;
+    case wire::FailureCode::id_taken:
+      // Whoever was in the job does not give up for a second one that some shard let in while this
+      // one was cut off: the others refuse that.
+      if (!joined_once_) return false;
+      if (times_.id_taken == Time{}) times_.id_taken = now;
+      return seconds(times_.id_taken, now) < duplicate_seconds;
+    default: return true;
+  }
+}
+
+// Nothing is left to do here.
+void Joining::end() {
+  decision_ = {.action = JoinDecision::Action::over};
+  phase_ = Phase::done;
+  times_.wake = never;
+}
+
 void Joining::failed(size_t shard, const wire::Failure& failure, Time now) {
   shards_[shard].error = failure.message;
-  const bool about_greeting = failure.code == wire::FailureCode::refused ||
-                              failure.code == wire::FailureCode::job_failed ||
-                              failure.code == wire::FailureCode::expired;
-  if (greets(phase_) && !about_greeting) return broken(shard, failure.message, now);
+  if (failure.code == wire::FailureCode::job_over && hello_.finished && hello_.trainer != 0 &&
+      phase_ != Phase::done)
+    return end();
+  if (failure.code == wire::FailureCode::wait && !said_wait_) {
+    said_wait_ = true;
+    actions_.push_back(
+        {JoinAction::Kind::warn, 0, text("pserver ", setup_.shards[shard], ": ", failure.message)});
+  }
+  if (greets(phase_) && greets_again_after(failure, now))
+    return broken(shard, failure.message, now);
   if (phase_ == Phase::done || phase_ == Phase::pause) return;
   try_again(disruption(shard, failure), now);
 }
@@ -273,13 +312,22 @@ std::string Joining::waiting_for() const {
   }
 }
 
+std::vector<uint64_t> Joining::bases() const {
+  std::vector<uint64_t> out;
+  for (const Shard& s : shards_) out.push_back(s.welcome ? s.welcome->base : 0);
+  return out;
+}
+
 std::vector<wire::SliceState> Joining::slice_states() const {
   // Of a slice that no shard mentioned nothing is sent again.
   std::vector<wire::SliceState> out(setup_.slices, {.last_step = ~uint64_t{0}});
   for (const Shard& s : shards_)
     if (s.welcome)
       for (const wire::SliceState& slice : s.welcome->slices)
-        if (slice.slice < out.size()) out[slice.slice] = slice;
+        if (slice.slice < out.size()) {
+          out[slice.slice] = slice;
+          out[slice.slice].last_step = std::max(slice.last_step, question_.first_step);
+        }
   return out;
 }
 

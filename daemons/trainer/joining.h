@@ -56,6 +56,8 @@ class Joining {
 
   // Begins to join. `init` is the digest of the first values, `first_step` their version.
   void start(const std::string& init, uint64_t first_step, Time now);
+  // Whether this process has used all its data.
+  void set_finished(bool finished) { hello_.finished = question_.finished = finished; }
 
   // ---- events; they throw Error where this trainer has to give up
   void welcome(size_t shard, wire::Welcome welcome, Time now);
@@ -80,6 +82,8 @@ class Joining {
   const wire::Hello& hello() const { return hello_; }
   // What the shards said of the slices, by id.
   std::vector<wire::SliceState> slice_states() const;
+  // The version of the values that each shard began with.
+  std::vector<uint64_t> bases() const;
   // What it waits for; completes "waiting for …".
   std::string waiting_for() const;
 
@@ -96,7 +100,9 @@ class Joining {
   void begin_work(Time now);
   void try_again(const std::string& why, Time now);
   void pause(const std::string& why, Time until);
+  void end();
   bool ask_for_another_id();
+  bool greets_again_after(const wire::Failure& failure, Time now);
   size_t first_missing() const;
 
   const JoinSetup setup_;
@@ -109,11 +115,14 @@ class Joining {
   std::vector<size_t> work_;  // shards whose Ack is missing; configure asks the first of them only
   struct {
     Time start, phase, decision, wake;
+    Time id_taken;  // since when another process has the id of this trainer, which had joined
   } times_;
   std::string paused_for_;  // what went wrong before the present pause, or what it waits for
   int tries_ = 0;
-  int other_ids_ = 0;  // asked for, as another trainer got the one that was given
+  int other_ids_ = 0;    // asked for, as another trainer got the one that was given
+  bool pulled_ = false;  // some values of the shards may have replaced the first ones here
   bool joined_once_ = false, was_given_id_ = false, beats_ = false;
+  bool said_wait_ = false;  // that a shard asked this trainer to come again
 };
 
 }  // namespace paddle

@@ -1,88 +1,176 @@
 // What a job file may hold, printed from the declarations that read it.
+#include <unistd.h>
+
 #include <iostream>
 
 #include "base/error.h"
 #include "base/suggest.h"
+#include "base/terminal.h"
+#include "base/wrap.h"
 #include "layers/registry.h"
+#include "options/program.h"
 #include "trainer/job_file.h"
 #include "trainer/trainer.h"
 
 namespace paddle {
 namespace {
 
-// A cell of a table: a bar would end it, and a star would slant what follows.
-std::string cell(std::string_view s) {
+constexpr int page_columns = 121;  // of the pages under docs: lines of at most 120
+
+// Something with a name and keys: a layer, an optimizer, a data format, …
+struct Entry {
+  std::string name, meaning;
+  std::vector<Parameter> parameters;
+};
+
+struct Section {
+  std::string title;  // a heading
+  std::string kind;   // "layer", for the explanation of one
+  std::vector<Entry> entries;
+};
+
+template <class Rows>
+Section section(const std::string& title, const std::string& kind, const Rows& all) {
+  Section out{title, kind, {}};
+  for (const auto& row : all)
+    if (row.type != "data")  // a job has inputs
+      out.entries.push_back({std::string(row.type), std::string(row.meaning), parameters_of(row)});
+  return out;
+}
+
+Section data_section() {
+  Section out{
+      "Data", "data format", {{"data", "what all formats take", parameters_of<DataKeys>()}}};
+  for (const DataFormat& f : data_formats()) {
+    Arguments a(nullptr);
+    f.declare(a);
+    out.entries.push_back({std::string(f.name), std::string(f.meaning), a.parameters()});
+  }
+  return out;
+}
+
+std::vector<Section> all_sections() {
+  std::vector<Section> out;
+  out.push_back(
+      {"The job",
+       "object of a job file",
+       {{"job", "the top of the file, beside options", job_parameters()},
+        {"inputs", "a variable that data is fed into", parameters_of<JobInput>()},
+        {"evaluators", "a number reported beside the cost", parameters_of<JobEvaluator>()}}});
+  out.push_back(data_section());
+  out.push_back(section("Layers", "layer", layer_rows()));
+  out.push_back(section("Optimizers", "optimizer", optimizer_rows()));
+  out.back().entries.push_back(
+      {"all", "what every optimizer takes beside its own", common_optimizer_parameters()});
+  out.push_back(section("Schedules", "schedule", schedule_rows()));
+  out.push_back({"Initializers", "initializer", {}});
+  for (const ObjectRow& row : initializer_rows())
+    out.back().entries.push_back({std::string(row.type), std::string(row.meaning), row.parameters});
+  out.push_back({"Parameters and clipping",
+                 "object of a job file",
+                 {{"param_attr", "a parameter: this object, or its name alone, or false for none",
+                   param_attr_parameters()},
+                  {"gradient_clip", "limits gradients before the update", clip_parameters()}}});
+  return out;
+}
+
+// A star would slant what follows, and a bracket could open a tag.
+std::string escaped(std::string_view s) {
   std::string out;
   for (const char c : s) {
-    if (c == '|' || c == '*' || c == '<') out += '\\';
+    if (c == '*' || c == '<') out += '\\';
     out += c;
   }
   return out;
 }
 
-void heading(std::ostream& out, const char* title, const char* first) {
-  out << "### " << title << "\n\n| " << first
-      << " | key | type | default | meaning |\n|---|---|---|---|---|\n";
+// "text, required", "integer, default 1"
+std::string type_and_default(const Parameter& p) {
+  return p.type + (p.required ? ", required" : ", default " + p.fallback);
 }
 
-void keys(std::ostream& out, const std::string& prefix, const std::vector<Parameter>& parameters) {
+void page_keys(const std::string& prefix, const std::vector<Parameter>& parameters) {
   for (const Parameter& p : parameters) {
-    out << "| | `" << prefix << p.name << "` | " << p.type << " | "
-        << (p.required ? "required" : cell(p.fallback)) << " | " << cell(p.meaning) << " |\n";
-    keys(out, prefix + p.name + ".", p.inner);
+    std::cout << wrapped(text("- `", prefix, p.name, "` (", escaped(type_and_default(p)),
+                              "): ", escaped(p.meaning)),
+                         page_columns)
+              << "\n";
+    page_keys(prefix + p.name + ".", p.inner);
   }
 }
 
-// The first line names the type, those below it its keys.
-void object(std::ostream& out, std::string_view type, std::string_view meaning,
-            const std::vector<Parameter>& parameters) {
-  if (!type.empty()) out << "| **`" << type << "`** | | | | " << cell(meaning) << " |\n";
-  keys(out, "", parameters);
+void print_page() {
+  bool first = true;
+  for (const Section& s : all_sections()) {
+    std::cout << (first ? "" : "\n") << "### " << s.title << "\n";
+    first = false;
+    for (const Entry& e : s.entries) {
+      std::cout << "\n"
+                << wrapped(text("**`", e.name, "`**: ", escaped(e.meaning)), page_columns, 0)
+                << "\n\n";
+      page_keys("", e.parameters);
+    }
+  }
 }
 
-template <class Rows>
-void rows(std::ostream& out, const char* title, const char* first, const Rows& all) {
-  heading(out, title, first);
-  for (const auto& row : all)
-    if (row.type != "data")
-      object(out, row.type, row.meaning, parameters_of(row));  // a job has inputs
+void plain_keys(const std::string& prefix, const std::vector<Parameter>& parameters, int columns) {
+  for (const Parameter& p : parameters) {
+    std::cout << wrapped(text("  ", prefix, p.name, " (", type_and_default(p), "): ", p.meaning),
+                         columns, 4)
+              << "\n";
+    plain_keys(prefix + p.name + ".", p.inner, columns);
+  }
+}
+
+std::string example(const Section& s, const Entry& e) {
+  if (s.kind == "object of a job file" || e.name == "all") return "";
+  std::string out =
+      text("  {\"", s.kind == "data format" ? "format" : "type", "\": \"", e.name, "\"");
+  for (const Parameter& p : e.parameters)
+    if (p.required) out += text(", \"", p.name, "\": …");
+  return "\n" + out + "}\n";
+}
+
+void explain(const Section& s, const Entry& e) {
+  const int columns = ::isatty(STDOUT_FILENO) == 1 ? Terminal(STDOUT_FILENO).columns() : 80;
+  std::cout << wrapped(text(e.name, ", ", s.kind, ": ", e.meaning), columns) << "\n"
+            << example(s, e) << "\n";
+  if (e.parameters.empty()) std::cout << "  (no keys of its own)\n";
+  plain_keys("", e.parameters, columns);
+}
+
+void explain_all(const std::string& name) {
+  std::vector<std::string> known;
+  bool found = false;
+  for (const Section& s : all_sections())
+    for (const Entry& e : s.entries) {
+      known.push_back(e.name);
+      if (e.name != name) continue;
+      if (found) std::cout << "\n";
+      explain(s, e);
+      found = true;
+    }
+  require(found, Error::Kind::config,
+          "there is no layer, optimizer, schedule, initializer or data "
+          "format '",
+          name, "'", did_you_mean(name, known), "; paddle list_layers lists all");
 }
 
 }  // namespace
 
 int list_layers_main(std::span<const std::string> arguments) {
-  require(arguments.empty() || arguments[0] == "--help", Error::Kind::config,
-          "it takes no arguments, but got ", listed(arguments));
-  std::ostream& out = std::cout;
-  heading(out, "The job", "object");
-  object(out, "job", "the top of the file, beside options", job_parameters());
-  object(out, "inputs", "a variable that data is fed into", parameters_of<JobInput>());
-  object(out, "evaluators", "a number reported beside the cost", parameters_of<JobEvaluator>());
-  out << "\n";
-  heading(out, "Data", "format");
-  object(out, "data", "what all formats take", parameters_of<DataKeys>());
-  for (const DataFormat& f : data_formats()) {
-    Arguments a(nullptr);
-    f.declare(a);
-    object(out, f.name, f.meaning, a.parameters());
+  if (answer_usage(arguments,
+                   "usage: paddle list_layers [NAME …]\n"
+                   "Prints what a job file may hold: layers, optimizers, schedules, initializers\n"
+                   "and data formats with their keys, as Markdown. With names: explains these.\n",
+                   std::cout))
+    return 0;
+  if (arguments.empty()) print_page();
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (i > 0) std::cout << "\n";
+    explain_all(arguments[i]);
   }
-  out << "\n";
-  rows(out, "Layers", "layer", layer_rows());
-  out << "\n";
-  rows(out, "Optimizers", "optimizer", optimizer_rows());
-  object(out, "all", "what every optimizer takes beside its own", common_optimizer_parameters());
-  out << "\n";
-  rows(out, "Schedules", "schedule", schedule_rows());
-  out << "\n";
-  heading(out, "Initializers", "initializer");
-  for (const ObjectRow& row : initializer_rows())
-    object(out, row.type, row.meaning, row.parameters);
-  out << "\n";
-  heading(out, "Parameters and clipping", "object");
-  object(out, "param_attr", "a parameter: this object, or its name alone, or false for none",
-         param_attr_parameters());
-  object(out, "gradient_clip", "limits gradients before the update", clip_parameters());
-  out << std::flush;
+  std::cout << std::flush;
   return 0;
 }
 

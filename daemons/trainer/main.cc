@@ -6,5 +6,6 @@
 
 int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
-  return paddle::run_main("paddle_trainer", [&] { return paddle::trainer_main(words); });
+  return paddle::run_main("paddle_trainer",
+                          [&] { return paddle::trainer_main(words, "paddle_trainer"); });
 }

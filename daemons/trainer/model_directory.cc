@@ -97,6 +97,38 @@ VarList variables_to_load(Session& session, const std::string& directory) {
   return found;
 }
 
+// "pass-00003", "pass-00003 and pass-00004", "pass-00003 to pass-00011 (9 models)"
+std::string names_of(const std::vector<std::string>& names) {
+  if (names.size() == 1) return names[0];
+  if (names.size() == 2) return names[0] + " and " + names[1];
+  return text(names.front(), " to ", names.back(), " (", names.size(), " models)");
+}
+
+// Throws one sentence where the directory lacks variables of this job, or has others of their
+// names: what is wrong with each of them helps nobody then.
+void refuse_other_job(Session& session, const std::string& directory, const VarList& vars) {
+  if (const std::string state = directory + "/train_state"; is_file(state))
+    if (read_train_state(read_file(state, 64 << 20), state).program_digest ==
+        session.model().digest)
+      return;  // it is damaged
+  std::vector<std::string> wrong;
+  for (const Var* v : vars) {
+    try {
+      load_vars(directory, {v}, [](const std::string&, LoadedValue) {});
+    } catch (const Error&) {
+      wrong.push_back(v->name);
+    }
+  }
+  if (wrong.size() < 2) return;
+  const std::string place = directory + "/path.txt";
+  const std::string job = is_file(place) ? " (" + read_file(place, 4096) + ")" : "";
+  throw Error(Error::Kind::data, directory, " is a model of another job", job, ": ", wrong.size(),
+              " of the ", vars.size(), " variables of ", base_name(session.file().path),
+              " are missing there or have another shape, the first is '", wrong.front(),
+              "'; give the model of this job, or --load_missing_parameter_strategy=rand to "
+              "initialise what is missing");
+}
+
 }  // namespace
 
 std::string save_model(Session& session, const std::string& name, uint64_t step) {
@@ -112,9 +144,32 @@ void remove_model(const std::string& directory) {
   remove_tree(path.parent_path().string(), path.filename().string());
 }
 
+void warn_of_older_models(const Session& session) {
+  const Options& o = session.options();
+  const std::string directory = in_workspace(o, o.text("save_dir"));
+  const std::string first = pass_name(session.at.pass);
+  // Saves within the pass to go on with belong to this training.
+  const std::string from = session.at.batch > 0 ? pass_name(session.at.pass + 1) : first;
+  std::vector<std::string> older;
+  for (const std::string& name : list_checkpoints(directory))
+    if (name >= from) older.push_back(name);
+  if (older.empty()) return;
+  const std::string last = pass_name(static_cast<uint64_t>(o.integer("num_passes") - 1));
+  log_warn(text(directory, " holds ", names_of(older), " of an earlier run: this run writes ",
+                first, first == last ? "" : " to " + last,
+                " there, replaces models of these names and leaves the others; give another "
+                "--save_dir to keep the runs apart"));
+}
+
 void load_model(Session& session, const std::string& directory) {
-  const std::optional<TrainState> state =
-      load_checkpoint(directory, variables_to_load(session, directory), into(session.scope()));
+  const VarList vars = variables_to_load(session, directory);
+  std::optional<TrainState> state;
+  try {
+    state = load_checkpoint(directory, vars, into(session.scope()));
+  } catch (const Error& e) {
+    if (e.kind() == Error::Kind::data) refuse_other_job(session, directory, vars);
+    throw;
+  }
   take_state(session, state, directory);
   log_info("loaded " + directory);
 }

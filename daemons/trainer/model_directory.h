@@ -20,6 +20,10 @@ std::string save_model(Session& session, const std::string& name, uint64_t step)
 // remedy.
 void load_model(Session& session, const std::string& directory);
 
+// Warns where save_dir holds models of the passes that this run is about to make: those of the same
+// name are replaced, and the others stay beside the new ones.
+void warn_of_older_models(const Session& session);
+
 // Removes a directory that save_model() made.
 void remove_model(const std::string& directory);
 

@@ -2,17 +2,23 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/log.h"
 #include "base/random.h"
 #include "trainer/ps_values.h"
+#include "trainer/tcp_links.h"
 
 namespace paddle {
 namespace {
 
 constexpr int max_recoveries = 100;  // without a step between them
+constexpr auto bye_retries = std::chrono::seconds(5);
 
-// A new incarnation: shards tell this process from one that had the same id before.
+// A new incarnation, unless the caller gave one: shards tell this process from one that had the
+// same id before.
 wire::Hello with_incarnation(wire::Hello hello) {
+  if (hello.incarnation != 0) return hello;
   const RandomStream random(static_cast<uint64_t>(Clock::now().time_since_epoch().count()),
                             static_cast<uint64_t>(::getpid()));
   hello.incarnation = random.bits(0) | 1;
@@ -35,16 +41,22 @@ ExchangeOptions exchange_options(const PsOptions& o, const Cut& cut) {
 
 PsClient::PsClient(const Cut& cut, Scope& scope, const PsOptions& options,
                    std::function<void()> first_values)
+    : PsClient(cut, scope, options, std::move(first_values),
+               std::make_unique<TcpLinks>(options.shards, options.peer_timeout,
+                                          options.spin_microseconds)) {}
+
+PsClient::PsClient(const Cut& cut, Scope& scope, const PsOptions& options,
+                   std::function<void()> first_values, std::unique_ptr<Links> links)
     : cut_(cut),
       scope_(scope),
       options_(options),
       layout_(cut),
-      links_(options.shards, options.peer_timeout, options.spin_microseconds),
-      exchange_(make_exchange(layout_, exchange_options(options, cut), links_)),
+      links_(std::move(links)),
+      exchange_(make_exchange(layout_, exchange_options(options, cut), *links_)),
       driver_({.cut = cut,
                .scope = scope,
                .layout = layout_,
-               .links = links_,
+               .links = *links_,
                .exchange = *exchange_,
                .first_values =
                    [this, first = std::move(first_values)] {
@@ -53,7 +65,7 @@ PsClient::PsClient(const Cut& cut, Scope& scope, const PsOptions& options,
                    }},
               with_incarnation(options.hello), options.peer_timeout),
       streams_(exchange_->manner() == ParamExchange::Manner::streams) {
-  links_.deliver_to(*exchange_);
+  links_->deliver_to(*exchange_);
 }
 
 // ---- joining
@@ -74,20 +86,53 @@ Rewind PsClient::join(uint64_t first_step) {
 
 Rewind PsClient::rejoin() {
   finished_ = false;
-  const JoinDecision& d = driver_.run(init_, first_step_);
+  const JoinDecision& d = driver_.run(init_, first_step_, at_end_);
+  if (d.action == JoinDecision::Action::over) return {.why = "the job has ended", .over = true};
   range_.step = d.step;
-  return {d.step, d.place, ""};
+  report_lost();
+  const bool place_lost = options_.hello.mode != wire::Mode::sync && !next_place_ &&
+                          (d.unknown_steps || (!d.place && d.step != first_step_));
+  if (place_lost)
+    log_warn(
+        "a pserver came back empty and no longer knows how far this trainer was: it goes on "
+        "with what the others know, or from the beginning, and may apply gradients again");
+  return {d.step, d.place, "", place_lost};
+}
+
+// Where everybody goes on although something is missing.
+void PsClient::report_lost() {
+  uint64_t most = 0;
+  size_t at = 0;
+  for (size_t i = 0; i < exchange_->lost().size(); ++i)
+    if (exchange_->lost()[i] > most) {
+      most = exchange_->lost()[i];
+      at = i;
+    }
+  if (most <= reported_lost_) return;
+  log_warn(text("up to ", most - reported_lost_, " updates of '", layout_.names[at],
+                "' were lost with pserver ", (*links_)[layout_.slices[at].shard].endpoint(),
+                ": they came after its last snapshot (--snapshot_dir, --snapshot_period); ", most,
+                " since this trainer began"));
+  reported_lost_ = most;
 }
 
 void PsClient::recover(const Disrupted& broken) {
   require(++recoveries_ <= max_recoveries, Error::Kind::peer, "gave up after ", max_recoveries,
           " recoveries in step ", range_.step, ": ", broken.why);
   log_warn(text(broken.why, "; waiting for it to return"));
+
   Rewind to = rejoin();
-  if (exchange_->manner() != ParamExchange::Manner::repeats_steps && next_place_) {
+  if (to.over) throw to;
+  const bool repeats =
+      exchange_->manner() == ParamExchange::Manner::repeats_steps && driver_.decision().knows_step;
+  for (const StepRange& r : begun_)
+    if (!to.place && r.step == to.step) to.place = r.begin;
+  if (next_place_ && !(repeats && (to.place || to.step == first_step_))) {
     to.step = next_step_;
     to.place = next_place_;
   }
+  exchange_->goes_on(to.step);
+  report_lost();
   to.why = broken.why;
   log_info(text("all pservers are back: going on with step ", to.step));
   throw to;
@@ -106,23 +151,25 @@ void PsClient::guarded(const Body& body) {
 // For the values of slices.
 template <class Done>
 void PsClient::wait(const Done& done) {
-  links_.wait([&] { return awaited_text(*exchange_, layout_, links_, range_.step); }, done,
-              [&] {
-                driver_.check();
-                return Time::max();
-              });
+  links_->wait([&] { return awaited_text(*exchange_, layout_, *links_, range_.step); }, done,
+               [&] {
+                 driver_.check();
+                 return Time::max();
+               });
 }
 
 // ---- a step
 
 void PsClient::begin_step(uint64_t step, const wire::Position& begin, const wire::Position& end) {
   range_ = {step, begin, end};
+  begun_ = {range_, begun_[0]};
+  at_end_ = false;
   next_step_ = step;
   next_place_ = begin;
   exchange_->begin_step(range_);
   if (!streams_) return;
   guarded([&] {
-    links_.poll();  // whatever has come is used from here on
+    links_->poll();  // whatever has come is used from here on
     driver_.check();
     wait([&] { return exchange_->may_begin(); });
   });
@@ -133,11 +180,11 @@ void PsClient::begin_step(uint64_t step, const wire::Position& begin, const wire
 void PsClient::push(int32_t param, const View& grad, uint64_t) {
   if (!exchange_->may_push()) guarded([&] { wait([&] { return exchange_->may_push(); }); });
   exchange_->push(param, static_cast<const std::byte*>(grad.data));
-  if (streams_) links_.poll_sometimes();
+  if (streams_) links_->poll_sometimes();
 }
 
 void PsClient::pull(int32_t param, const View&, uint64_t) {
-  if (streams_) return links_.poll_sometimes();
+  if (streams_) return links_->poll_sometimes();
   if (exchange_->may_read(param)) return;
   guarded([&] { wait([&] { return exchange_->may_read(param); }); });
 }
@@ -147,7 +194,7 @@ void PsClient::end_step() {
   next_step_ = range_.step + 1;
   next_place_ = range_.end;
   const bool exchanges = exchange_->end_step();
-  links_.flush();
+  links_->flush();
   if (exchanges) guarded([&] { wait([&] { return exchange_->none_awaited(); }); });
 }
 
@@ -170,8 +217,8 @@ std::optional<uint64_t> PsClient::collect() {
     return {};
   }
   guarded([&] {
-    step = collect_values(links_, cut_, scope_, [&](const auto& what, const auto& done) {
-      links_.wait(what, done, [&] {
+    step = collect_values(*links_, cut_, scope_, [&](const auto& what, const auto& done) {
+      links_->wait(what, done, [&] {
         driver_.check();
         return Time::max();
       });
@@ -181,6 +228,7 @@ std::optional<uint64_t> PsClient::collect() {
 }
 
 void PsClient::finish(uint64_t step) {
+  at_end_ = true;
   guarded([&] {
     range_.step = step;
     if (exchange_->finish(step)) wait([&] { return exchange_->none_awaited(); });
@@ -194,24 +242,28 @@ void PsClient::finish(uint64_t step) {
 // given up after peer_timeout.
 void PsClient::complete(wire::Phase phase, const std::string& what) {
   std::vector<uint64_t> ids;
-  for (size_t i = 0; i < links_.size(); ++i) {
-    wire::Connection& to = links_.connection(i);
-    ids.push_back(links_[i].expect_ack());
-    to.send(ids.back(), wire::Complete{phase});
+  for (size_t i = 0; i < links_->size(); ++i) {
+    ids.push_back((*links_)[i].expect_ack());
+    // One that is not connected lacks it.
+    links_->request(i, ids.back(), wire::Complete{phase, driver_.epoch()});
   }
-  const auto missing = [&]() -> ShardLink* {
+  for (size_t i = 0; i < links_->size(); ++i) links_->require_open(i);
+  const auto missing = [&]() -> const LinkState* {
     for (size_t i = 0; i < ids.size(); ++i)
-      if (!links_[i].acked(ids[i])) return &links_[i];
+      if (!(*links_)[i].acked(ids[i])) return &(*links_)[i];
     return nullptr;
   };
-  const auto waiting = [&] { return text("pserver ", missing()->endpoint().text(), " ", what); };
-  const Time start = Clock::now();
-  links_.wait(
+  const auto waiting = [&] {
+    const LinkState* link = missing();
+    return link ? text("pserver ", link->endpoint(), " ", what) : "nothing";
+  };
+  const Time start = links_->now();
+  links_->wait(
       waiting, [&] { return missing() == nullptr; },
       [&] {
         driver_.check();
-        const double waited = seconds(start, Clock::now());
-        if (waited > options_.peer_timeout && missing() && links_.others().empty())
+        const double waited = seconds(start, links_->now());
+        if (waited > options_.peer_timeout && missing() && links_->news().waiting.empty())
           throw Error(Error::Kind::peer, "gave up waiting for ", waiting(), " (",
                       static_cast<int>(waited), " s; --peer_timeout sets how long)");
         return Time::max();
@@ -222,16 +274,16 @@ void PsClient::complete(wire::Phase phase, const std::string& what) {
 void PsClient::wait_for_news(const std::string& what,
                              bool (*enough)(const ShardNews&, uint32_t trainers)) {
   const auto done = [&] {
-    const ShardNews news = links_.heartbeat()->news();
+    const ShardNews news = links_->news();
     require(news.failure.empty(), Error::Kind::peer, "the job ended: ", news.failure);
     return news.epoch == driver_.epoch() && enough(news, options_.hello.trainers);
   };
   try {
-    links_.wait([&] { return text(what, "; ", links_.others()); }, done,
-                [&] {
-                  driver_.check();
-                  return Time::max();
-                });
+    links_->wait([&] { return text(what, "; ", links_->news().waiting); }, done,
+                 [&] {
+                   driver_.check();
+                   return Time::max();
+                 });
   } catch (const Disrupted&) {  // a pserver that fails afterwards concerns nobody any more
     if (!done()) throw;
   }
@@ -251,15 +303,39 @@ void PsClient::wait_for_save() {
   });
 }
 
+// A pserver that has heard it from all may be gone already, which is no trouble. But the others
+// wait for trainer 0 to leave and learn it from nobody else: it tries again where its connection
+// broke.
 void PsClient::say_bye() {
-  try {
-    complete(wire::Phase::bye, "to let this trainer go");
-  } catch (const Disrupted&) {  // a pserver that has heard it from all may be gone already
+  const Time until = links_->now() + bye_retries;
+  bool again = false;
+  for (;;) {
+    try {
+      return complete(wire::Phase::bye, "to let this trainer go");
+    } catch (const Disrupted&) {
+      if (trainer() != 0 || links_->now() >= until) return;
+    } catch (const Error&) {
+      if (!again) throw;
+      return;  // it has heard it, and the job is over there
+    }
+    again = true;
+    std::vector<bool> greeted(links_->size(), true);
+    for (size_t i = 0; i < links_->size(); ++i) {
+      if (links_->open(i) && !(*links_)[i].broken()) continue;
+      greeted[i] = false;
+      links_->greet(i, driver_.hello());
+    }
+    links_->wait([] { return "the pservers, to say goodbye"; },
+                 [&] {
+                   for (size_t i = 0; i < greeted.size(); ++i)
+                     greeted[i] = greeted[i] || (*links_)[i].take_welcome();
+                   return std::all_of(greeted.begin(), greeted.end(), [](bool g) { return g; }) ||
+                          links_->now() >= until;
+                 },
+                 [&] { return until; });
   }
 }
 
-void PsClient::send_final_error(const std::string& message) {
-  if (links_.heartbeat()) links_.heartbeat()->send_final_error(message);
-}
+void PsClient::send_final_error(const std::string& message) { links_->send_final_error(message); }
 
 }  // namespace paddle

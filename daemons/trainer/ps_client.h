@@ -8,6 +8,7 @@
 // is always safe, and in sync mode gives the same bits.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -20,6 +21,7 @@
 #include "trainer/exchange.h"
 #include "trainer/join_driver.h"
 #include "trainer/ps_links.h"
+#include "wire/stream.h"
 
 namespace paddle {
 
@@ -38,6 +40,8 @@ struct Rewind {
   uint64_t step = 0;
   std::optional<wire::Position> place;
   std::string why;
+  bool place_lost = false;  // a pserver that knew it came back empty: the data begins anew
+  bool over = false;  // the job has ended, and this trainer had finished: nothing is left to do
 };
 
 class PsClient : public Remote {
@@ -47,6 +51,9 @@ class PsClient : public Remote {
   // go back to its beginning.
   PsClient(const Cut& cut, Scope& scope, const PsOptions& options,
            std::function<void()> first_values);
+  // Over connections of another kind; the options' endpoints are not used.
+  PsClient(const Cut& cut, Scope& scope, const PsOptions& options,
+           std::function<void()> first_values, std::unique_ptr<Links> links);
 
   // Waits for the pservers, configures them where they are empty, and joins the job. `first_step`
   // is the version of the values in the scope. Throws Error(peer) after peer_timeout, Error(config)
@@ -83,10 +90,12 @@ class PsClient : public Remote {
   // The last message: a shard that has it from all trainers is done.
   void say_bye();
 
-  void report(const wire::Progress& progress) { links_.heartbeat()->report(progress); }
+  void report(const wire::Progress& progress) { links_->report(progress); }
   // This trainer is about to fail: the peers that wait for it learn why.
   void send_final_error(const std::string& message);
   uint64_t dropped() const { return exchange_->dropped(); }  // async: gradients that were too old
+  // As ParamExchange::lost().
+  std::span<const uint64_t> lost() const { return exchange_->lost(); }
 
  private:
   template <class Done>
@@ -94,6 +103,7 @@ class PsClient : public Remote {
   template <class Body>
   void guarded(const Body& body);
   [[noreturn]] void recover(const Disrupted& broken);
+  void report_lost();
   void complete(wire::Phase phase, const std::string& what);
   void wait_for_news(const std::string& what, bool (*enough)(const ShardNews&, uint32_t trainers));
 
@@ -101,17 +111,19 @@ class PsClient : public Remote {
   Scope& scope_;
   const PsOptions options_;
   SliceLayout layout_;
-  Links links_;
+  const std::unique_ptr<Links> links_;
   std::unique_ptr<ParamExchange> exchange_;
   JoinDriver driver_;
   std::string init_;  // digest of the first values
   uint64_t first_step_ = 0;
-  StepRange range_;         // of the step at hand
+  StepRange range_;                 // of the step at hand
+  std::array<StepRange, 2> begun_;  // the steps that were begun last
   uint64_t next_step_ = 0;  // what comes after all that was computed, and where its data begins
   std::optional<wire::Position> next_place_;
   int recoveries_ = 0;  // since the last whole step
-  const bool streams_;  // the exchange does
-  bool finished_ = false;
+  uint64_t reported_lost_ = 0;
+  const bool streams_;                      // the exchange does
+  bool finished_ = false, at_end_ = false;  // the shards know it; all data is used
 };
 
 }  // namespace paddle

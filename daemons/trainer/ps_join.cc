@@ -122,6 +122,13 @@ JoinDecision join_sync(const std::vector<Greeting>& shards, uint64_t epoch,
         return go_back(shards, epoch, question.first_step,
                        text("pserver ", g.endpoint, " stands at step ", s.version,
                             " and others at step ", next));
+  // A pserver that came back from a snapshot, or has begun to take the next gradients, has no
+  // version before its present one.
+  for (const Greeting& g : shards)
+    if (!g.slices.empty() && next < g.oldest)
+      return go_back(shards, epoch, question.first_step,
+                     text("pserver ", g.endpoint, " has no values before step ", g.oldest,
+                          " and others stand at step ", next));
   d.step = next;
   d.place = place_before(shards, next);
   if (!d.place)
@@ -129,22 +136,32 @@ JoinDecision join_sync(const std::vector<Greeting>& shards, uint64_t epoch,
   return d;
 }
 
-// Behind the last step that was applied anywhere; half-async computes a step again that some slices
-// lack. (More than one step is missing only where a pserver came back from a snapshot.)
+// Behind the last step that was applied anywhere; half-async computes steps again that some slices
+// lack, and the others ignore them. (More than one is missing only where a pserver came back from a
+// snapshot.)
 JoinDecision join_async(const std::vector<Greeting>& shards, uint64_t epoch,
                         const JoinQuestion& question) {
   const uint64_t first = question.first_step;
   JoinDecision d{.action = Action::join, .shards = all_of(shards), .epoch = epoch, .step = first};
   uint64_t least = ~uint64_t{0};
+  bool any = false;
+  d.knows_step = false;
   for (const Greeting& g : shards) {
     for (const Greeting::Slice& s : g.slices) {
+      any = true;
+      if (s.steps == wire::unknown_steps) {
+        d.unknown_steps = true;
+        continue;
+      }
+      d.knows_step = true;
       d.step = std::max(d.step, s.steps);
       least = std::min(least, std::max(first, s.steps));
     }
     if (g.has_place && (!d.place || g.end.samples > d.place->samples)) d.place = g.end;
   }
+  d.knows_step = d.knows_step || !any;
   const auto place = place_before(shards, least);
-  if (question.mode == wire::Mode::half_async && least + 1 == d.step && (place || least == first)) {
+  if (question.mode == wire::Mode::half_async && least < d.step && (place || least == first)) {
     d.step = least;
     d.place = place;
   }
@@ -157,13 +174,15 @@ Greeting read_greeting(const wire::Welcome& w, const std::string& endpoint) {
   Greeting g{.endpoint = endpoint,
              .instance = w.instance,
              .epoch = w.epoch,
+             .oldest = w.oldest,
              .state = w.state,
              .trainer = w.trainer,
              .init = w.init,
              .configured_by = w.configured_by,
              .snapshots = w.snapshots,
              .has_place = w.last_push.has_value(),
-             .lost = w.lost};
+             .lost = w.lost,
+             .saved = w.saved};
   if (w.last_push) {
     g.place_step = w.last_push->step;
     g.begin = w.last_push->begin;
@@ -175,12 +194,15 @@ Greeting read_greeting(const wire::Welcome& w, const std::string& endpoint) {
 }
 
 JoinDecision decide(const std::vector<Greeting>& shards, const JoinQuestion& question) {
+  // Nobody goes back to work for a trainer that is only waiting for trainer 0 to save.
+  for (const Greeting& g : shards)
+    if (g.saved && question.finished && g.trainer != 0) return {.action = Action::over};
   uint64_t epoch = 0;
   std::vector<size_t> empty, behind, idle_empty, idle_behind;
   const Greeting* ready = nullptr;  // one of the newest epoch
   for (const Greeting& g : shards) {
     if (g.state == State::stopping)
-      return {.why = "pserver " + g.endpoint + " is going down: waiting for it to return"};
+      return {.why = "pserver " + g.endpoint + " is stopping: waiting for it to return"};
     if (g.state == State::configuring)
       return {.why = text("waiting for ", g.configured_by, " to configure pserver ", g.endpoint)};
     epoch = std::max(epoch, g.epoch);
@@ -203,6 +225,7 @@ JoinDecision decide(const std::vector<Greeting>& shards, const JoinQuestion& que
             .shards = empty,
             .epoch = epoch,
             .step = question.first_step,
+            .continues = question.lives && question.mode != wire::Mode::sync,
             .why = ready == nullptr || !moved_on
                        ? ""
                        : text("pserver ", shards[empty[0]].endpoint,

@@ -17,19 +17,19 @@ struct Greeting {
     uint32_t id = 0;
     uint64_t version = 0;
     bool contributed = false;  // this trainer's gradient for the round of `version` is there
-    uint64_t steps = 0;        // async: steps of this trainer applied so far
+    uint64_t steps = 0;        // async: steps of this trainer applied so far, or unknown_steps
   };
   std::string endpoint;  // for sentences
   // By the cut slices belong here. A shard without any, where there are more of them than slices,
   // takes no snapshots and has no step: it follows the others and decides nothing.
   bool holds = true;
-  uint64_t instance = 0, epoch = 0;
+  uint64_t instance = 0, epoch = 0, oldest = 0;
   wire::ShardState state = wire::ShardState::empty;
   uint32_t trainer = 0;
   std::string init, configured_by;
   std::vector<Slice> slices;
   std::vector<uint64_t> snapshots;
-  bool has_place = false, lost = false;
+  bool has_place = false, lost = false, saved = false;
   uint64_t place_step = 0;
   wire::Position begin, end;  // of place_step
 };
@@ -41,12 +41,16 @@ struct JoinDecision {
     configure,  // give `shards` their first values
     rollback,   // send `shards` back to the snapshot of `step`
     join,       // all are ready: go on with `step`
+    over,       // the job has ended, and this trainer had finished
   };
   Action action = Action::wait;
   std::vector<size_t> shards;
   uint64_t epoch = 0;
   uint64_t step = 0;
-  bool reset = false;                   // configure: replaces what the shards hold
+  bool reset = false;          // configure: replaces what the shards hold
+  bool continues = false;      // configure: with the values of a trainer in the middle of its work
+  bool unknown_steps = false;  // join: a shard does not remember how far this trainer was
+  bool knows_step = true;      // join: false where no shard remembers how far this trainer was
   std::optional<wire::Position> place;  // join: where the data of `step` begins
   std::string why;                      // for the log: whom or what this is about
 };
@@ -56,6 +60,8 @@ struct JoinQuestion {
   std::string init;         // digest of this trainer's first values
   uint64_t first_step = 0;  // version of the first values
   uint64_t margin = 0;      // a dropped trainer joins this many versions later
+  bool finished = false;    // it has used all its data
+  bool lives = false;       // it has joined before, and has values of the middle of the job
   // The trainer that began to configure with other values does not go on.
   bool configurer_timed_out = false;
 };

@@ -1,19 +1,17 @@
-// The trainer's connections to all shards of a job, and the one place where it waits for them. All
-// on the client's thread, so that nothing hops between threads on the way of the data; only the
-// heartbeat has a thread of its own.
+// The trainer's connections to all shards of a job, and the one place where it waits for them. How
+// messages travel and time passes is behind virtual calls: TCP (tcp_links.h) or a simulation.
 #pragma once
 
 #include <algorithm>
-#include <memory>
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/interrupt.h"
 #include "base/run_main.h"
-#include "trainer/heartbeat.h"
-#include "trainer/ps_link.h"
+#include "trainer/link_state.h"
+#include "trainer/shard_news.h"
 #include "trainer/wait_log.h"
-#include "wire/spin.h"
 
 namespace paddle {
 
@@ -25,25 +23,56 @@ struct Disrupted {
   std::string why;
 };
 
+// A condition that the caller keeps: no allocation, no ownership.
+class Condition {
+ public:
+  template <class F>
+  explicit Condition(const F& holds)
+      : object_(&holds), call_([](const void* f) { return (*static_cast<const F*>(f))(); }) {}
+  bool operator()() const { return call_(object_); }
+
+ private:
+  const void* object_;
+  bool (*call_)(const void*);
+};
+
 class Links : public ShardSender {
  public:
-  Links(const std::vector<wire::Endpoint>& shards, double peer_timeout, int64_t spin_microseconds);
-  ~Links() override;
+  Links(const std::vector<std::string>& endpoints, double peer_timeout);
 
-  size_t size() const { return links_.size(); }
-  ShardLink& operator[](size_t shard) { return *links_[shard]; }
-  const ShardLink& operator[](size_t shard) const { return *links_[shard]; }
-  // Throws Disrupted where the shard is not connected.
-  wire::Connection& connection(size_t shard);
+  size_t size() const { return states_.size(); }
+  LinkState& operator[](size_t shard) { return states_[shard]; }
+  const LinkState& operator[](size_t shard) const { return states_[shard]; }
   void deliver_to(ParamExchange& exchange);
+  virtual Time now() const = 0;
 
-  void send(uint32_t shard, const wire::Push& push, std::span<const wire::Bytes> bulk) override;
-  void send(uint32_t shard, const wire::Pull& pull) override;
-  void flush();
+  // ---- connections
+  // Drops the connection, if there is one, and starts to make a new one, as often as it takes.
+  virtual void greet(size_t shard, const wire::Hello& hello) = 0;
+  // Drops the connection for good.
+  virtual void hang_up(size_t shard) = 0;
+  virtual bool open(size_t shard) const = 0;
+  // Throws Disrupted where the shard is not connected.
+  void require_open(size_t shard) const;
+  // A message to a shard that is not connected is lost: that is found out, and mended, where the
+  // answer is awaited. Bulk stays until it was answered.
+  using ShardSender::send;
+  virtual void request(size_t shard, uint64_t id, const wire::Body& body,
+                       wire::Bytes bulk = {}) = 0;
+  virtual void flush() = 0;
   // Hands on what has arrived, without waiting.
-  void poll() { io_.poll(); }
+  virtual void poll() = 0;
   // The same, but at most once in a while: for those who ask often.
-  void poll_sometimes();
+  virtual void poll_sometimes() = 0;
+
+  // ---- heartbeats
+  virtual void start_heartbeat(const wire::Hello& hello) = 0;
+  virtual void stop_heartbeat() = 0;
+  virtual void report(const wire::Progress& progress) = 0;
+  // Returns when the shards have acknowledged it, or after a second.
+  virtual void send_final_error(const std::string& message) = 0;
+  // What the shards report.
+  ShardNews news() const;
 
   // Waits until done(). `what` completes "waiting for …"; `check` is called after
   // everything that happened, throws where the wait is useless, and returns when it wants to be
@@ -53,11 +82,19 @@ class Links : public ShardSender {
   template <class What, class Done, class Check>
   void wait(const What& what, const Done& done, const Check& check);
 
-  void start_heartbeat(const wire::Hello& hello);
-  void stop_heartbeat() { heartbeat_.reset(); }
-  Heartbeat* heartbeat() { return heartbeat_.get(); }
-  // Whom the shards wait for; "" for nobody.
-  std::string others() const { return heartbeat_ ? heartbeat_->news().waiting : ""; }
+  // How long nothing has come from a shard, on any connection.
+  double silent_for(size_t shard) const { return seconds(heard(shard), now()); }
+
+ protected:
+  // Looks for a moment whether the condition comes true, where that is cheaper than to sleep.
+  virtual bool spin(const Condition& done) { return done(); }
+  // Sleeps until something happens, at most until then.
+  virtual void sleep_until(Time until) = 0;
+  virtual void slept(Time::duration time) { static_cast<void>(time); }
+  virtual std::vector<ShardNews> news_of_each() const = 0;
+  // Something came from the shard last.
+  virtual Time heard(size_t shard) const = 0;
+  virtual bool stop_asked() const { return stop_signal() != 0; }
 
  private:
   // How long each shard was silent during a wait. Time in which this process was stopped does not
@@ -69,32 +106,25 @@ class Links : public ShardSender {
   };
   void check_silence(Silence& silence, const std::string& what);
 
-  asio::io_context io_{1};
-  asio::executor_work_guard<asio::io_context::executor_type> work_;
-  wire::Spin spin_;
   const double peer_timeout_;
-  std::vector<wire::Endpoint> endpoints_;
-  std::vector<std::unique_ptr<ShardLink>> links_;
-  std::unique_ptr<Heartbeat> heartbeat_;
-  Time last_poll_{};
+  std::vector<LinkState> states_;
 };
 
 template <class What, class Done, class Check>
 void Links::wait(const What& what, const Done& done, const Check& check) {
   flush();
-  if (spin_.look(io_, done)) return;
-  const auto asleep = Clock::now();
-  WaitLog log;
+  if (spin(Condition(done))) return;
+  const Time asleep = now();
+  WaitLog log(asleep);
   Silence silence{.looked = asleep, .heard = {}, .seconds = {}};
   for (Time wake = check(); !done(); wake = check()) {
-    io_.run_one_until(std::min(wake, Clock::now() + std::chrono::milliseconds(200)));
-    io_.poll();
-    check_interrupt();
-    log.update(what);
-    if (Clock::now() - silence.looked > std::chrono::seconds(1)) check_silence(silence, what());
-    if (stop_signal() != 0 && !done()) throw Stopped{};
+    sleep_until(std::min(wake, now() + std::chrono::milliseconds(200)));
+    if (done()) break;  // `what` may have nothing to name any more
+    log.update(now(), what);
+    if (now() - silence.looked > std::chrono::seconds(1)) check_silence(silence, what());
+    if (stop_asked()) throw Stopped{};
   }
-  spin_.slept(Clock::now() - asleep);
+  slept(now() - asleep);
 }
 
 }  // namespace paddle

@@ -33,6 +33,7 @@ wire::Configure configure_message(const Cut& cut, size_t shard,
   wire::Configure out{.epoch = d.epoch,
                       .step = d.step,
                       .reset = d.reset,
+                      .continues = d.continues,
                       .init = init,
                       .program = to_flatbuffer(cut.pservers[shard])};
   for (size_t i = 0; i < cut.slices.size(); ++i) {
@@ -64,24 +65,24 @@ class FetchQueue {
 
   // Sends what may be sent; true once all is here.
   bool advance() {
-    ShardLink& link = links_[shard_];
+    LinkState& link = links_[shard_];
     for (; done_ < sent_ && link.acked(parts_[done_].id); ++done_)
       in_flight_ -= parts_[done_].to.size();
     for (;
          sent_ < parts_.size() && sent_ - done_ < fetches_in_flight && in_flight_ < bytes_in_flight;
          ++sent_) {
       Part& p = parts_[sent_];
-      wire::Connection& to = links_.connection(shard_);
+      links_.require_open(shard_);
       p.id = link.expect_ack(p.to);
       in_flight_ += p.to.size();
-      to.send(p.id, wire::Fetch{p.variable, p.offset, p.to.size()});
+      links_.request(shard_, p.id, wire::Fetch{p.variable, p.offset, p.to.size()});
     }
-    if (link.open()) link.connection().flush();
+    links_.flush();
     return done_ == parts_.size();
   }
   std::string waiting_for() const {
     return text("the values of '", done_ < parts_.size() ? parts_[done_].variable : "",
-                "' from pserver ", links_[shard_].endpoint().text());
+                "' from pserver ", links_[shard_].endpoint());
   }
   size_t shard() const { return shard_; }
 
@@ -121,24 +122,25 @@ std::string digest_of_values(const Cut& cut, const Scope& scope) {
   return out;
 }
 
-void send_first_values(wire::Connection& to, uint64_t id, const Cut& cut, size_t shard,
-                       const Scope& scope, const JoinDecision& d, const std::string& init) {
+void send_first_values(Links& links, size_t shard, uint64_t id, const Cut& cut, const Scope& scope,
+                       const JoinDecision& d, const std::string& init) {
   const std::vector<ShardValue> values = shard_values(cut, shard, scope);
   // A shard without values has nothing more to wait for, and answers this message itself.
-  to.send(values.empty() ? id : 0, configure_message(cut, shard, values, d, init));
+  links.request(shard, values.empty() ? id : 0, configure_message(cut, shard, values, d, init));
   for (size_t i = 0; i < values.size(); ++i) {
     const wire::Bytes all{static_cast<const std::byte*>(values[i].tensor.raw()),
                           values[i].tensor.bytes()};
     for (size_t at = 0; at == 0 || at < all.size(); at += value_chunk) {
       const wire::Bytes part = all.subspan(at, std::min(value_chunk, all.size() - at));
       const bool last = i + 1 == values.size() && at + part.size() == all.size();
-      to.send(last ? id : 0,
-              wire::SetValue{
-                  .epoch = d.epoch, .index = static_cast<uint32_t>(i), .offset = at, .last = last},
-              part);
+      links.request(
+          shard, last ? id : 0,
+          wire::SetValue{
+              .epoch = d.epoch, .index = static_cast<uint32_t>(i), .offset = at, .last = last},
+          part);
     }
   }
-  to.flush();
+  links.flush();
 }
 
 // What slices share is taken where the slices are furthest behind: that is the step which training

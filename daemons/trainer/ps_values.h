@@ -16,8 +16,8 @@ namespace paddle {
 std::string digest_of_values(const Cut& cut, const Scope& scope);
 
 // Configures a shard and sends it its values; `id` is that of the message which Ack answers.
-void send_first_values(wire::Connection& to, uint64_t id, const Cut& cut, size_t shard,
-                       const Scope& scope, const JoinDecision& decision, const std::string& init);
+void send_first_values(Links& links, size_t shard, uint64_t id, const Cut& cut, const Scope& scope,
+                       const JoinDecision& decision, const std::string& init);
 
 // Waits until the second holds; the first completes "waiting for …".
 using WaitUntil =

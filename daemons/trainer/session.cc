@@ -33,6 +33,7 @@ PsOptions ps_options(const Options& o, const Cluster& cluster, const Model& mode
     out.shards.push_back(wire::parse_endpoint(e, "the pserver"));
   out.hello = wire::make_hello(wire::Role::trainer);
   out.hello.job = o.text("job_name");
+  out.hello.new_job = o.flag("new_job");
   // The startup program holds what the main one only names: the learning rate.
   out.hello.program = model.digest + program_digest(model.net.startup);
   out.hello.mode = wire_mode(cluster.mode);
@@ -94,13 +95,24 @@ const Program& Session::train_program() const {
   return remote ? cut_.trainer : model_.net.main;
 }
 
+// One warning for a job, however many of its parts and trainers are concerned.
+void Session::announce(const Reader& reader) {
+  const bool warns = reader.generated() && generated_.empty() && is_first();
+  if (reader.generated() && generated_.empty()) generated_ = reader.source();
+  if (warns)
+    log_warn("the data is generated, not real: " + reader.source() +
+             "; --data_dir=DIR names the directory of the real data");
+  else
+    log_info(reader.source());
+}
+
 Reader& Session::train_data() {
   if (!train_data_) {
     const DataShare share =
         client_ ? DataShare{client_->trainer(), client_->trainers()} : DataShare{};
     train_data_ =
         open_data(file_, model_, options_, variable(environment_, "HOME"), Part::train, share);
-    log_info(train_data_->source());
+    announce(*train_data_);
   }
   return *train_data_;
 }
@@ -114,7 +126,7 @@ int64_t Session::batches_of_pass() {
 Reader* Session::test_data() {
   if (!test_data_ && has_test_data(file_)) {
     test_data_ = open_data(file_, model_, options_, variable(environment_, "HOME"), Part::test);
-    log_info(test_data_->source());
+    announce(*test_data_);
   }
   return test_data_.get();
 }

@@ -42,6 +42,8 @@ class Session {
   int64_t batches_of_pass();
   // Null where the job has none.
   Reader* test_data();
+  // Where data was generated because none was found: what it is, as a sentence; else "".
+  const std::string& generated() const { return generated_; }
 
   // First values of all parameters, or those of the model that the options name.
   void initialize();
@@ -79,6 +81,7 @@ class Session {
  private:
   Names field_names(const Reader& reader) const;
   std::unique_ptr<PsClient> make_client(ModelKind kind);
+  void announce(const Reader& reader);
 
   Options options_;
   Environment environment_;
@@ -90,6 +93,7 @@ class Session {
   std::unique_ptr<StepProtocol> steps_;
   Executor executor_;
   std::unique_ptr<Reader> train_data_, test_data_;
+  std::string generated_;
   Outcome outcome_;
 };
 

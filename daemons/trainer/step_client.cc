@@ -172,6 +172,7 @@ void StepClient::retried(const Body& body) {
       body();
       return;
     } catch (const Rewind& to) {
+      if (to.over) return;
       go_between_steps(to);
     } catch (...) {
       broken_ = joined_;

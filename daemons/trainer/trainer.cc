@@ -20,9 +20,9 @@
 namespace paddle {
 namespace {
 
-constexpr const char* usage_line =
-    "usage: paddle train --config=JOB.json [flags]   (a job file describes network, optimizer and "
-    "data)";
+constexpr const char* usage_lines =
+    " --config=JOB.json [flags]\n"
+    "A job file describes the network, the optimizer and the data.";
 
 // Seed 0 asks for another one every time; from here on it is a number like any other, and the log
 // tells it.
@@ -44,15 +44,15 @@ std::string config_of(const Options& options) {
 
 }  // namespace
 
-int trainer_main(std::span<const std::string> arguments) {
+int trainer_main(std::span<const std::string> arguments, const std::string& name) {
   const Environment environment = current_environment();
   Options options = Options::parse(arguments, environment, trainer_options());
-  if (answer_help(options, usage_line, std::cout)) return 0;
+  if (answer_help(options, "usage: " + name + usage_lines, std::cout)) return 0;
   const std::string config = config_of(options);
   JobFile file = read_job(config, options.text("config_args"), options);
   settle_local(options);
   if (answer_print_config(options, std::cout)) return 0;
-  begin_log(options, "paddle_trainer", arguments, environment);
+  begin_log(options, "paddle_trainer", arguments, environment, Screen::warnings);
   start_events(options.text("event_file"), "trainer");
   emit(event::Started{version_text(), options.text("job_name"), config});
   choose_seed(options);
@@ -71,8 +71,13 @@ int trainer_main(std::span<const std::string> arguments) {
 }
 
 int make_diagram_main(std::span<const std::string> arguments) {
-  require(arguments.size() == 2 || arguments.size() == 3, Error::Kind::config,
-          "usage: paddle make_diagram JOB.json FILE.dot [name=value,…]");
+  const std::string usage = "usage: paddle make_diagram JOB.json FILE.dot [name=value,…]";
+  if (answer_usage(arguments,
+                   usage + "\nWrites the network of a job file as a Graphviz file; draw it with "
+                           "dot -Tsvg.\n",
+                   std::cout))
+    return 0;
+  require(arguments.size() == 2 || arguments.size() == 3, Error::Kind::config, usage);
   Options options = Options::parse({}, {}, trainer_options());
   const JobFile file = read_job(arguments[0], arguments.size() > 2 ? arguments[2] : "", options);
   const Model model = build_model(file, 1);

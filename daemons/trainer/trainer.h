@@ -6,8 +6,9 @@
 
 namespace paddle {
 
-// Runs one job by flags and environment and returns its exit code. Throws Error.
-int trainer_main(std::span<const std::string> arguments);
+// Runs one job by flags and environment and returns its exit code. `name` is the command, for its
+// help. Throws Error.
+int trainer_main(std::span<const std::string> arguments, const std::string& name);
 
 // paddle dump_config CONFIG [config_args] [--role=trainer|pserver] [--whole] [--dot]: the program
 // that a job makes, or its halves, on stdout; with a role the placement of slices on stderr.
@@ -16,8 +17,8 @@ int dump_config_main(std::span<const std::string> arguments);
 // paddle make_diagram CONFIG DOTFILE [config_args]: the network as a Graphviz file.
 int make_diagram_main(std::span<const std::string> arguments);
 
-// paddle list_layers: what a job file may hold (layers, optimizers, schedules, initializers, …), as
-// Markdown on stdout.
+// paddle list_layers [NAME …]: what a job file may hold (layers, optimizers, schedules,
+// initializers, …), as Markdown on stdout; or what these are, as plain text.
 int list_layers_main(std::span<const std::string> arguments);
 
 }  // namespace paddle

@@ -12,10 +12,10 @@ namespace paddle {
 
 class WaitLog {
  public:
+  explicit WaitLog(Time now) : since_(now), next_(now + std::chrono::seconds(5)) {}
   // `what` completes "waiting for …".
   template <class What>
-  void update(const What& what) {
-    const Time now = Clock::now();
+  void update(Time now, const What& what) {
     if (now < next_) return;
     next_ = now + std::chrono::seconds(5);
     const std::string words = what();
@@ -23,12 +23,13 @@ class WaitLog {
     const bool timed = words.size() > 3 && words.compare(words.size() - 3, 3, " s)") == 0;
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now - since_).count();
     const std::string reason = text("waiting for ", words, timed ? "" : text(" (", seconds, " s)"));
-    log_info(reason);
+    log_note(reason);
     emit(event::Waiting{reason});
   }
 
  private:
-  Time since_ = Clock::now(), next_ = since_ + std::chrono::seconds(5);
+  const Time since_;
+  Time next_;
 };
 
 }  // namespace paddle

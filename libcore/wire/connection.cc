@@ -11,7 +11,8 @@ namespace paddle::wire {
 namespace {
 
 constexpr size_t read_size = 256u << 10;
-constexpr size_t bulk_part = 512u << 10;   // read in one go, so that it is seen while in the cache
+constexpr size_t read_ahead = 32u << 10;   // behind large bulk: that of the next head is copied
+constexpr size_t bulk_part = 256u << 10;   // read in one go, so that it is seen while in the cache
 constexpr size_t small_bulk = 4u << 10;    // up to here bulk is copied behind its head
 constexpr size_t flush_above = 32u << 10;  // gathered bytes that leave without flush()
 constexpr size_t max_kept = 256u << 20;    // copies for a peer that does not read
@@ -22,6 +23,12 @@ constexpr size_t max_pieces = 64;          // per system call
 constexpr int reads_per_turn = 16;         // before other connections get theirs
 
 size_t padded(size_t bytes) { return (bytes + 7) / 8 * 8; }
+
+// Of the buffer, behind what is in it: large messages come one behind the other, and so do small
+// ones.
+size_t read_room(const FrameHeader& last, size_t have) {
+  return (last.bulk > read_size && have < read_ahead ? read_ahead : read_size) - have;
+}
 
 }  // namespace
 
@@ -104,7 +111,7 @@ void Connection::read_some() {
     assert(!direct || read_begin_ == read_end_);
     if (read_begin_ == read_end_) read_begin_ = read_end_ = 0;
     const size_t first = direct ? std::min(place.size(), bulk_part) : 0;
-    const size_t second = first < place.size() && direct ? 0 : read_size - read_end_;
+    const size_t second = first < place.size() && direct ? 0 : read_room(header_, read_end_);
     const std::array<iovec, 2> parts = {{{place.data(), first}, {buffer + read_end_, second}}};
     const Stream::Moved m = stream_->read_some(parts);
     if (m.kind == Stream::Moved::Kind::again) {
@@ -164,9 +171,8 @@ bool Connection::parse_step() {
 
 void Connection::read_header_at(const std::byte* at) {
   header_ = read_header(std::span<const std::byte, header_bytes>(at, header_bytes),
-                        greeting_ ? max_greeting : max_head);
+                        greeting_ ? max_greeting : head_limit_);
   read_begin_ += header_bytes;
-  head_room_.resize(header_.head / 8);
   head_have_ = 0;
   state_ = State::head;
 }
@@ -175,13 +181,15 @@ bool Connection::parse_head() {
   if (head_have_ == header_.head) return true;  // was held here, and read before
   const auto* buffer = reinterpret_cast<const std::byte*>(read_room_.data());
   const size_t take = std::min(read_end_ - read_begin_, header_.head - head_have_);
+  // Memory is taken as bytes arrive, whatever length was declared.
+  if (head_room_.size() * 8 < head_have_ + take) head_room_.resize((head_have_ + take + 7) / 8);
   std::memcpy(reinterpret_cast<std::byte*>(head_room_.data()) + head_have_, buffer + read_begin_,
               take);
   head_have_ += take;
   read_begin_ += take;
   if (head_have_ < header_.head) return false;
   greeting_ = false;
-  message_ = read_message(std::as_bytes(std::span(head_room_)));
+  message_ = read_message(std::as_bytes(std::span(head_room_)).first(header_.head));
   return true;
 }
 

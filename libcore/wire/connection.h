@@ -98,6 +98,8 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
   void flush();
   // Reads on where land() said hold(): it is asked again, soon, but not from within this call.
   void resume();
+  // The heads of all further messages are at most this long.
+  void limit_heads(uint32_t bytes) { head_limit_ = bytes; }
   // Ends the connection; what was not sent is lost.
   void close(const std::string& why);
 
@@ -169,7 +171,8 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
   FrameHeader header_;
   std::vector<uint64_t> head_room_;  // the head while its bulk comes in
   size_t head_have_ = 0;             // bytes of it that are there
-  Message message_;                  // of that head
+  uint32_t head_limit_ = max_head;
+  Message message_;  // of that head
   Landing landing_;
   size_t piece_ = 0, piece_at_ = 0;  // of landing_: where the next bytes of the bulk go
   uint64_t bulk_left_ = 0;

@@ -11,7 +11,7 @@
 
 namespace paddle::wire {
 
-constexpr uint32_t protocol_version = 2;
+constexpr uint32_t protocol_version = 3;
 constexpr uint32_t magic = 0x31575350;  // "PSW1"
 constexpr size_t header_bytes = 16;
 constexpr uint32_t max_greeting = 64u << 10;  // head of the first message of a connection

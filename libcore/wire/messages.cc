@@ -38,7 +38,10 @@ static_assert(same(FailureCode::protocol, msg::FailureCode::protocol) &&
               same(FailureCode::stopping, msg::FailureCode::stopping) &&
               same(FailureCode::not_finite, msg::FailureCode::not_finite) &&
               same(FailureCode::unknown_version, msg::FailureCode::unknown_version) &&
-              same(FailureCode::unknown_version, msg::FailureCode::MAX));
+              same(FailureCode::wait, msg::FailureCode::wait) &&
+              same(FailureCode::id_taken, msg::FailureCode::id_taken) &&
+              same(FailureCode::job_over, msg::FailureCode::job_over) &&
+              same(FailureCode::job_over, msg::FailureCode::MAX));
 
 // And so are the structs that lie in a frame; the generated ones have no public fields to compare
 // offsets with, so those of the schema are written out.

@@ -22,14 +22,17 @@ enum class Role : uint8_t { trainer, beat, observer };
 enum class ShardState : uint8_t { empty, configuring, ready, stopping };
 enum class Phase : uint8_t { finished, bye };
 enum class FailureCode : uint8_t {
-  protocol,        // the request makes no sense: a bug in the program that sent it
-  refused,         // the peers do not fit each other: fix the configuration and start again
-  stale_epoch,     // the job went back to an earlier step: greet again
-  expired,         // this incarnation lost its lease: greet again with a new one
-  job_failed,      // the job ended, for the reason given
-  stopping,        // the pserver is shutting down
-  not_finite,      // a gradient holds NaN or Inf and was not applied
-  unknown_version  // a version that is gone, or a slice or variable that is not here
+  protocol,         // the request makes no sense: a bug in the program that sent it
+  refused,          // the peers do not fit each other: fix the configuration and start again
+  stale_epoch,      // the job went back to an earlier step: greet again
+  expired,          // this renewal of the process lost its lease: greet again with the next one
+  job_failed,       // the job ended, for the reason given
+  stopping,         // the pserver is shutting down
+  not_finite,       // a gradient holds NaN or Inf and was not applied
+  unknown_version,  // a version that is gone, or a slice or variable that is not here
+  wait,             // not now: greet again; the message says what has to happen first
+  id_taken,         // another process that is alive has the trainer's id
+  job_over          // the job has ended well, and this trainer had finished its part
 };
 const char* name_of(Mode mode);
 const char* name_of(ShardState state);
@@ -54,20 +57,26 @@ struct Hello {  // first on every connection; answered by Welcome or Failure
   std::string job;
   Mode mode = Mode::sync;
   uint32_t trainer = 0, trainers = 1;
-  uint64_t incarnation = 0;        // a new one each time the process starts, or has expired
+  uint64_t incarnation = 0;        // of the process: a new one each time it starts
   uint32_t shard = 0, shards = 1;  // which of the trainer's endpoints this is, and of how many
   std::string program;             // digest of the whole training program
   std::string process;             // "host:pid"
   bool takes_id = false;           // the shard assigns the first free trainer id
   std::string outline;             // the program as text, cut at max_outline
+  uint32_t renewal = 0;            // how often it had to join again because its lease had ended
+  bool new_job = false;            // begin a new job, where the last of this name has just ended
+  bool finished = false;           // this process has used all its data, and waits for the end
 };
 inline constexpr size_t max_outline = 24u << 10;
+
+// The shard lost its state and got values from a trainer.
+inline constexpr uint64_t unknown_steps = ~uint64_t{0};
 
 struct SliceState {
   uint32_t slice = 0;  // id in the cut
   uint64_t version = 0;
   bool contributed = false;  // sync: this trainer's gradient for the round of `version` is there
-  uint64_t last_step = 0;    // async: steps of this trainer applied so far
+  uint64_t last_step = 0;    // async: steps of this trainer applied so far, or unknown_steps
 };
 
 struct Welcome {
@@ -80,7 +89,10 @@ struct Welcome {
   std::vector<SliceState> slices;
   std::vector<uint64_t> snapshots;  // steps that the shard can go back to, rising
   std::optional<LastPush> last_push;
-  bool lost = false;  // the trainer was dropped: it joins at the newest version
+  bool lost = false;    // the trainer was dropped: it joins at the newest version
+  uint64_t base = 0;    // version of the values that a trainer or a snapshot gave the shard last
+  bool saved = false;   // as in BeatAck
+  uint64_t oldest = 0;  // sync: the oldest version that every slice can still give
 };
 
 struct ConfiguredSlice {
@@ -98,6 +110,9 @@ struct ConfiguredVariable {  // a variable that the shard keeps: a slice or opti
 struct Configure {  // compare-and-set: the first wins. Values follow in SetValue messages
   uint64_t epoch = 0, step = 0;
   bool reset = false;  // replaces what is there
+  // A shard lost its state: these are the values of a trainer in the middle of its work, and how
+  // many steps of each trainer are in them is not known.
+  bool continues = false;
   std::string init;
   std::string program;  // bytes, schemas/program.fbs
   std::vector<ConfiguredSlice> slices;
@@ -162,6 +177,7 @@ struct Rollback {  // to the snapshot of `step`; answered by Ack. Compare-and-se
 
 struct Complete {
   Phase phase = Phase::finished;
+  uint64_t epoch = 0;  // finished: of the work that was done
 };
 
 // What a trainer reports about itself once a second; answered by BeatAck.
@@ -179,6 +195,7 @@ struct BeatAck {
   uint32_t finished = 0;  // trainers that have finished
   std::string failure;    // why the job ended, "" while it goes on
   bool saved = false;     // trainer 0 has saved and left, or nobody waits for it: others may leave
+  uint64_t instance = 0;  // as in Welcome
 };
 
 struct Ack {

@@ -81,7 +81,10 @@ Hello read(Reader& r, const msg::Hello& m) {
           .program = r.text(m.program()),
           .process = r.text(m.process()),
           .takes_id = m.takes_id(),
-          .outline = r.text(m.outline())};
+          .outline = r.text(m.outline()),
+          .renewal = m.renewal(),
+          .new_job = m.new_job(),
+          .finished = m.finished()};
 }
 
 Welcome read(Reader& r, const msg::Welcome& m) {
@@ -92,7 +95,10 @@ Welcome read(Reader& r, const msg::Welcome& m) {
               .init = r.text(m.init()),
               .configured_by = r.text(m.configured_by()),
               .snapshots = r.numbers(m.snapshots()),
-              .lost = m.lost()};
+              .lost = m.lost(),
+              .base = m.base(),
+              .saved = m.saved(),
+              .oldest = m.oldest()};
   for (const msg::SliceState& s : r.structs<msg::SliceState>(m.slices()))
     out.slices.push_back({s.slice(), s.version(), s.contributed() != 0, s.last_step()});
   if (const msg::LastPush* p = m.last_push())
@@ -105,6 +111,7 @@ Configure read(Reader& r, const msg::Configure& m) {
   Configure out{.epoch = m.epoch(),
                 .step = m.step(),
                 .reset = m.reset(),
+                .continues = m.continues(),
                 .init = r.text(m.init()),
                 .program = std::string(program.begin(), program.end())};
   for (const msg::ConfiguredSlice* s : *m.slices())
@@ -137,7 +144,7 @@ Fetch read(Reader& r, const msg::Fetch& m) { return {r.text(m.variable()), m.off
 
 Rollback read(Reader&, const msg::Rollback& m) { return {m.epoch(), m.step()}; }
 
-Complete read(Reader& r, const msg::Complete& m) { return {r.known<Phase>(m.phase())}; }
+Complete read(Reader& r, const msg::Complete& m) { return {r.known<Phase>(m.phase()), m.epoch()}; }
 
 Progress read(Reader& r, const msg::Progress& m) {
   return {.step = m.step(),
@@ -157,7 +164,8 @@ BeatAck read(Reader& r, const msg::BeatAck& m) {
           .waiting = r.text(m.waiting()),
           .finished = m.finished(),
           .failure = r.text(m.failure()),
-          .saved = m.saved()};
+          .saved = m.saved(),
+          .instance = m.instance()};
 }
 
 Ack read(Reader&, const msg::Ack& m) { return {m.version()}; }

@@ -24,7 +24,8 @@ Offset<msg::Hello> write(B& b, const Hello& m) {
              outline = b.CreateString(m.outline);
   return msg::CreateHello(b, m.protocol, build, static_cast<msg::Role>(m.role), job,
                           static_cast<msg::Mode>(m.mode), m.trainer, m.trainers, m.incarnation,
-                          m.shard, m.shards, program, process, m.takes_id, outline);
+                          m.shard, m.shards, program, process, m.takes_id, outline, m.renewal,
+                          m.new_job, m.finished);
 }
 
 Offset<msg::Welcome> write(B& b, const Welcome& m) {
@@ -40,7 +41,7 @@ Offset<msg::Welcome> write(B& b, const Welcome& m) {
     last = {m.last_push->step, generated(m.last_push->begin), generated(m.last_push->end)};
   return msg::CreateWelcome(b, m.instance, m.epoch, static_cast<msg::ShardState>(m.state),
                             m.trainer, init, by, slices, snapshots, m.last_push ? &last : nullptr,
-                            m.lost);
+                            m.lost, m.base, m.saved, m.oldest);
 }
 
 Offset<msg::Configure> write(B& b, const Configure& m) {
@@ -61,8 +62,8 @@ Offset<msg::Configure> write(B& b, const Configure& m) {
       b.CreateVector(reinterpret_cast<const uint8_t*>(m.program.data()), m.program.size());
   const auto all_slices = b.CreateVector(slices);
   const auto all_variables = b.CreateVector(variables);
-  return msg::CreateConfigure(b, m.epoch, m.step, m.reset, init, program, all_slices,
-                              all_variables);
+  return msg::CreateConfigure(b, m.epoch, m.step, m.reset, init, program, all_slices, all_variables,
+                              m.continues);
 }
 
 Offset<msg::SetValue> write(B& b, const SetValue& m) {
@@ -96,7 +97,7 @@ Offset<msg::Rollback> write(B& b, const Rollback& m) {
 }
 
 Offset<msg::Complete> write(B& b, const Complete& m) {
-  return msg::CreateComplete(b, static_cast<msg::Phase>(m.phase));
+  return msg::CreateComplete(b, static_cast<msg::Phase>(m.phase), m.epoch);
 }
 
 Offset<msg::Progress> write(B& b, const Progress& m) {
@@ -107,7 +108,7 @@ Offset<msg::Progress> write(B& b, const Progress& m) {
 
 Offset<msg::BeatAck> write(B& b, const BeatAck& m) {
   const auto waiting = b.CreateString(m.waiting), failure = b.CreateString(m.failure);
-  return msg::CreateBeatAck(b, m.epoch, waiting, m.finished, failure, m.saved);
+  return msg::CreateBeatAck(b, m.epoch, waiting, m.finished, failure, m.saved, m.instance);
 }
 
 Offset<msg::Ack> write(B& b, const Ack& m) { return msg::CreateAck(b, m.version); }

@@ -1,6 +1,7 @@
 #include "bench/shard_client.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "base/error.h"
 #include "bench/generator.h"
@@ -14,6 +15,7 @@ namespace paddle::bench {
 namespace {
 
 constexpr float rate_of_sgd = 0.5f, gradient_value = 0x1p-10f;
+constexpr std::chrono::seconds longest_wait{20};
 
 wire::Hello hello() {
   wire::Hello out = wire::make_hello(wire::Role::trainer);
@@ -120,7 +122,7 @@ void ShardClient::turn() {
   if (spins_)
     io_.poll();
   else
-    io_.run_one();
+    require(io_.run_one_for(longest_wait) > 0, Error::Kind::peer, "the pserver does not answer");
   require(trouble_.empty(), Error::Kind::peer, "the pserver: ", trouble_);
 }
 

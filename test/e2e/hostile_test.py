@@ -159,6 +159,36 @@ class Hostile(FaultTest):
         cluster.start_trainer(1)
         self.check_bits(cluster)
 
+    def test_declared_lengths_take_no_memory(self):
+        """Observers that greet and declare 60 MiB each: a pserver takes memory for what comes, and refuses such a message. More
+        than 64 observers are refused."""
+        cluster = self.cluster("lengths-")
+        for i in range(2):
+            cluster.start_server(i)
+        server, ask = cluster.servers[0], self.recorded_status(cluster)
+        greeting = ask[:16 + struct.unpack("<IIQ", ask[:16])[1]]
+        before, observers = server.state()["bytes"], []
+        for _ in range(40):
+            s = socket.create_connection(("127.0.0.1", cluster.ports[0][0]), timeout=20)
+            self.addCleanup(s.close)
+            s.sendall(greeting + header(60 << 20, 0) + bytes(64))
+            observers.append(s)
+        for s in observers:  # a Welcome, and the end
+            while s.recv(1 << 16):
+                pass
+        self.assertLess(server.state()["bytes"] - before, 64 << 20, "memory for what was only declared")
+        kept = []
+        for i in range(65):
+            s = socket.create_connection(("127.0.0.1", cluster.ports[0][0]), timeout=20)
+            self.addCleanup(s.close)
+            s.sendall(greeting)
+            kept.append(s.recv(1 << 16))
+        self.assertIn(b"this pserver has 64 observers already", kept[64])
+        self.assertNotIn(b"observers already", b"".join(kept[:64]))
+        for i in range(2):
+            cluster.start_trainer(i)
+        self.check_bits(cluster)
+
     def recorded_status(self, cluster):
         """The bytes with which paddle status asks the first shard: a greeting and a question."""
         proxy = Recorder(Plan(0, 0))

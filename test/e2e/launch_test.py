@@ -248,12 +248,12 @@ class Launch(Cluster):
                 shown += os.read(main_end, 65536)
 
     def test_on_a_terminal(self):
-        """Names in colour and one line of progress; without colours where NO_COLOR asks for that."""
+        """With --verbose: names in colour and one line of progress; without colours where NO_COLOR asks for that."""
         for no_colour in ("", "1"):
             with self.subTest(no_colour):
                 main_end, other_end = pty.openpty()
                 env = {"PATH": os.environ["PATH"], "HOME": self.dir, "TERM": "xterm", "NO_COLOR": no_colour}
-                process = subprocess.Popen([PADDLE, "launch", f"--config={JOB}", "--num_passes=300"], cwd=self.dir, env=env,
+                process = subprocess.Popen([PADDLE, "launch", f"--config={JOB}", "--num_passes=3000", "--verbose"], cwd=self.dir, env=env,
                                            stdout=subprocess.DEVNULL, stderr=other_end)
                 self.started.append(process)
                 os.close(other_end)
@@ -265,7 +265,7 @@ class Launch(Cluster):
                         break
                 os.close(main_end)
                 self.assertEqual(process.wait(DEADLINE), 0, shown)
-                self.assertRegex(shown, rb"pass \d+/300  batch \d+/\d+  cost [^\r]*samples/s  \S+( s)? left")
+                self.assertRegex(shown, rb"pass \d+/3000  batch [1-9]\d*/\d+  cost [^\r]*samples/s  \S+( s)? left")
                 self.assertEqual(b"\x1b[36mtrainer.0 |\x1b[0m" in shown, not no_colour)
 
 

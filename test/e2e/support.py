@@ -1,10 +1,14 @@
 """Runs the real programs as a user does, each test in a directory of its own."""
+import contextlib
+import fcntl
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import unittest
 
 SOURCE = os.environ["PADDLE_TEST_SOURCE"]
@@ -58,6 +62,21 @@ class EndToEnd(unittest.TestCase):
         for bad in ("terminate called", "Segmentation", "std::", "core dumped"):
             self.assertNotIn(bad, done.stderr)
 
+    def on_terminal(self, *arguments, columns=80, term="xterm", check=0):
+        """What a paddle command writes to a terminal, stdout and stderr, as bytes came."""
+        terminal, device = os.openpty()
+        fcntl.ioctl(device, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        env = {"PATH": os.environ["PATH"], "HOME": self.dir, "TERM": term}
+        program = subprocess.Popen([PADDLE, *arguments], cwd=self.dir, env=env, stdout=device, stderr=device)
+        os.close(device)
+        out = b""
+        with contextlib.suppress(OSError):  # the program has closed its end
+            while part := os.read(terminal, 65536):
+                out += part
+        os.close(terminal)
+        self.assertEqual(program.wait(DEADLINE), check, out.decode())
+        return out.decode()
+
     def files(self, directory):
         """Relative name -> bytes of every file below a directory."""
         out = {}
@@ -67,6 +86,32 @@ class EndToEnd(unittest.TestCase):
                 with open(full, "rb") as f:
                     out[os.path.relpath(full, directory)] = f.read()
         return out
+
+
+class Screen:
+    """A terminal that was written to: `lines` as they stand at the end, and `frames`, everything that a line ever was."""
+
+    def __init__(self, written):
+        self.lines, self.frames, line, at = [], [], "", 0
+        for part in re.findall(r"\x1b\[K|\x1b\[[0-9;]*m|[\r\n]|[^\x1b\r\n]+", written):
+            if part == "\r":
+                at = 0
+            elif part == "\x1b[K":
+                self.frames += [line] if line[at:] else []
+                line = line[:at]
+            elif part == "\n":
+                self.frames.append(line)
+                self.lines.append(line)
+                line, at = "", 0
+            elif not part.startswith("\x1b"):
+                line = line[:at] + part + line[at + len(part):]
+                at += len(part)
+        if line:
+            self.frames.append(line)
+            self.lines.append(line)
+
+    def __str__(self):
+        return "\n".join(self.lines)
 
 
 def last_number(text, pattern):

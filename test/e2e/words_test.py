@@ -60,13 +60,13 @@ class FinalError(EndToEnd):
         cluster = self.cluster("fail").start()
         cluster.trainers[1].wait(3)
         cluster.trainers[0].wait(7)
-        self.assertRegex(cluster.trainers[0].log(), r"the job ended: trainer 1 .* was lost .*; its last (?:words|error): bad.csv:20[12]: ")
+        self.assertRegex(cluster.trainers[0].log(), r"the job ended: trainer 1 .* was lost .*; its last error: bad.csv:20[12]: ")
 
     def test_wait(self):
         cluster = self.cluster("wait", "--peer_timeout=4").start()
         cluster.trainers[1].wait(3)
         for s in cluster.servers:
-            s.wait_line(r"trainer 1 \(.*\) is lost: .*; its last (?:words|error): bad.csv:20[12]: ")
+            s.wait_line(r"trainer 1 \(.*\) is lost: .*; its last error: bad.csv:20[12]: ")
         look = self.paddle("status", f"--pservers={cluster.endpoints()}").stdout
         self.assertRegex(look, r"(?m)^1 +lost .* FAILS: bad.csv:20[12]: ")
         self.assertRegex(look, r"waiting for trainer 1 of 2: lost, \S+ failed \(bad.csv:20[12]: .*\) and said nothing for")
@@ -87,7 +87,7 @@ class StoppedWhileWaiting(EndToEnd):
         cluster.ports = [[1]]  # nobody is there
         trainer = cluster.start_trainer(0)
         trainer.wait_line(r"job \S+: \d+ parameters")
-        self.check(trainer, r"stopped by a signal in pass 0 after 0 batches; nothing was saved$")
+        self.check(trainer, r"stopped by a signal in pass 1/\d+ after 0 batches; nothing was saved$")
 
     def test_for_a_trainer(self):
         cluster = Cluster(self, write_job(self), 1, 2)
@@ -95,8 +95,8 @@ class StoppedWhileWaiting(EndToEnd):
         for i in (1, 0):
             cluster.start_trainer(i).wait_line("joined as trainer")
             if i == 1:
-                self.check(cluster.trainers[1], r"stopped by a signal in pass 0 after \d batch(es)?$")
-        self.check(cluster.trainers[0], r"stopped by a signal in pass 0 after \d batch(es)?; nothing was saved$")
+                self.check(cluster.trainers[1], r"stopped by a signal in pass 1/\d+ after \d batch(es)?$")
+        self.check(cluster.trainers[0], r"stopped by a signal in pass 1/\d+ after \d batch(es)?; nothing was saved$")
 
     def test_the_model_it_goes_on_from(self):
         """The path is right for the same command, with its workspace."""
@@ -105,18 +105,33 @@ class StoppedWhileWaiting(EndToEnd):
         cluster.trainers[0].wait_line("saved ws/out/pass-00001")
         cluster.trainers[0].signal(signal.SIGTERM)
         cluster.trainers[0].wait(143)
-        found = re.search(r"stopped by a signal in pass (\d+) .*; go on with (--init_model_path=\S+/pass-\d+)$", cluster.trainers[0].log().strip())
+        found = re.search(r"stopped by a signal in pass (\d+)/100000 .*; go on with (--init_model_path=\S+/pass-\d+)$", cluster.trainers[0].log().strip())
         self.assertTrue(found, cluster.trainers[0].log())
-        done = self.train(write_job(self), "--workspace=ws", "--save_dir=out", found[2], f"--num_passes={int(found[1]) + 1}")
+        done = self.train(write_job(self), "--workspace=ws", "--save_dir=out", found[2], f"--num_passes={found[1]}")
         self.assertIn("loaded /", done.stderr)
+
+
+class NormalEnd(EndToEnd):
+    def test_trainers_that_finished(self):
+        """A connection that a finished trainer closes is no event; nothing else of a normal end reads like a failure."""
+        cluster = Cluster(self, write_job(self), 2, 2, server_flags=["--v=1"], trainer_flags=["--num_passes=2"]).start()
+        for process in cluster.trainers:
+            process.wait(0)
+        for server in cluster.servers:
+            for i in (0, 1):
+                server.wait_line(rf"trainer {i} \(\S+\) disconnected \((finished|the job has ended)\)")
+            server.signal(signal.SIGTERM)
+            server.wait(0)
+            self.assertNotRegex(server.log(), r"(?m)^[WEF]\d{4} ")
+            self.assertNotRegex(server.log(), r"connection of .* ended|lost|failed|refused")
 
 
 class PlainWords(unittest.TestCase):
     """Words that a stranger would have to decode do not return: in code, comments, messages, names and pages."""
 
-    WORDS = ["one wish", "same_wish", "last_words", "unheard", "farewell", "deserted", "send_back_the_early", "say_waits",
+    WORDS = ["one wish", "same_wish", "last[_ ]words", "unheard", "farewell", "deserted", "send_back_the_early", "say_waits",
              "check_saver", "in_vain", "in vain", "impatient", "WaitVoice", "told_type", "Progressed", "slip of the pen", "only looked",
-             "stopping in good order"]
+             "in good order"]
     KINDS = (".cc", ".h", ".cu", ".py", ".md", ".fbs", ".json", ".service")
 
     def test_sources_and_pages(self):

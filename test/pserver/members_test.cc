@@ -25,9 +25,10 @@ struct Room {
   void pass(double seconds) {
     now += std::chrono::duration_cast<Time::duration>(std::chrono::duration<double>(seconds));
   }
-  Members::Admission greet(uint32_t trainer, uint64_t incarnation, bool takes_id = false) {
-    const auto a =
-        members.admit({trainer, takes_id, incarnation, "host:" + std::to_string(incarnation)}, now);
+  Members::Admission greet(uint32_t trainer, uint64_t process, bool takes_id = false,
+                           uint32_t renewal = 0) {
+    const auto a = members.admit(
+        {trainer, takes_id, {process, renewal}, "host:" + std::to_string(process)}, now);
     if (a.verdict == Verdict::admitted) members.opened(a.trainer, now);
     return a;
   }
@@ -36,9 +37,27 @@ struct Room {
     for (const Loss& l : members.expire(now)) out.push_back(l.trainer);
     return out;
   }
-  void join(uint32_t trainer, uint64_t incarnation, uint64_t step = 0) {
-    REQUIRE(greet(trainer, incarnation).verdict == Verdict::admitted);
+  void join(uint32_t trainer, uint64_t process, uint64_t step = 0) {
+    REQUIRE(greet(trainer, process).verdict == Verdict::admitted);
     members.join(trainer, step, now);
+    beat(trainer);
+  }
+  void beat(uint32_t trainer) {
+    members[trainer].beats = true;
+    members.heard(trainer, now);
+  }
+  // Greets every half second while trainers `alive` send heartbeats; the first other answer.
+  Members::Admission insist(uint32_t trainer, uint64_t process, const std::vector<uint32_t>& alive,
+                            bool takes_id = false) {
+    for (int i = 0; i < 100; ++i) {
+      if (i % 2 == 0)
+        for (const uint32_t t : alive) beat(t);
+      members.expire(now);
+      const auto a = greet(trainer, process, takes_id);
+      if (a.verdict != Verdict::held) return a;
+      pass(0.5);
+    }
+    return {};
   }
 };
 
@@ -49,19 +68,81 @@ TEST_CASE("members: ids", "[pserver]") {
   Members& m = room.members;
   room.join(0, 100);
 
-  SECTION("a second process with the same id is refused and told of the first") {
+  SECTION("a second process with the same id is refused as soon as the first was heard again") {
     room.pass(75);
-    const auto a = room.greet(0, 200);
-    CHECK(a.verdict == Verdict::refused);
-    CHECK_THAT(a.why, Contains("trainer 0 is host:100, connected 1:15 ago"));
-    CHECK(m.holds(0, 100));
+    room.beat(0);
+    const Time begin = room.now;
+    const auto first = room.greet(0, 200);
+    CHECK(first.verdict == Verdict::held);
+    CHECK(first.first);
+    const auto a = room.insist(0, 200, {0});
+    CHECK(a.verdict == Verdict::taken);
+    CHECK_THAT(a.why, Contains("trainer 0 is host:100, connected 1:18 ago"));
+    CHECK(seconds(begin, room.now) <= 4);
+    CHECK(m.holds(0, {100}));
+  }
+  SECTION("a replacement for one that vanished waits until its lease ends, and takes over") {
+    room.pass(3);  // nothing tells that its machine is gone
+    const auto first = room.greet(0, 200);
+    CHECK(first.verdict == Verdict::held);
+    CHECK_THAT(first.why, Contains("trainer 0 is host:100, silent for 3 s") &&
+                              Contains("joins when its lease ends, in 7 s"));
+    const Time begin = room.now;
+    CHECK(room.insist(0, 200, {}).verdict == Verdict::admitted);
+    CHECK(seconds(begin, room.now) <= 8);
+    CHECK(m.holds(0, {200}));
+  }
+  SECTION("what the vanished one had sent last does not count as a sign of life") {
+    CHECK(room.greet(0, 200).verdict == Verdict::held);
+    room.pass(1.5);
+    m.heard(0, room.now);
+    CHECK(room.insist(0, 200, {}).verdict == Verdict::admitted);
+  }
+  SECTION("nor does the job going back") {
+    CHECK(room.greet(0, 200).verdict == Verdict::held);
+    room.pass(5);
+    m.begin_again(1, room.now);
+    CHECK(room.insist(0, 200, {}).verdict == Verdict::admitted);
+  }
+  SECTION("one that has finished is replaced as well") {
+    m.finish(0, room.now);
+    CHECK(room.insist(0, 200, {}).verdict == Verdict::admitted);
+  }
+  SECTION("two at once do not keep each other from an answer") {
+    Members::Admission a, b;
+    for (int i = 0; i < 8; ++i) {
+      room.beat(0);
+      a = room.greet(0, 200);
+      b = room.greet(0, 300);
+      room.pass(0.5);
+    }
+    CHECK(a.verdict == Verdict::taken);
+    CHECK(b.verdict == Verdict::taken);
+  }
+  SECTION("who asked long ago is not judged by that") {
+    CHECK(room.greet(0, 200).verdict == Verdict::held);
+    room.pass(60);
+    room.beat(0);
+    room.pass(1);
+    CHECK(room.greet(0, 200).verdict == Verdict::held);
+  }
+  SECTION("a newer renewal of the same process replaces the older one at once") {
+    CHECK(room.greet(0, 100, false, 1).verdict == Verdict::admitted);
+    CHECK(m.holds(0, {100, 1}));
+    CHECK(m[0].state == MemberState::absent);
+    CHECK(m[0].connections == 1);
+    m.closed(0, {100, 0}, room.now);  // late news of the older one
+    CHECK(m[0].connections == 1);
+    CHECK(room.greet(0, 100, false, 0).verdict == Verdict::expired);  // and what it sent long ago
+    CHECK(m.holds(0, {100, 1}));
+    CHECK(room.greet(0, 100, false, 1).verdict == Verdict::admitted);
   }
   SECTION("it takes over when the connections of the first are gone") {
-    m.closed(0, 100, room.now);
+    m.closed(0, {100}, room.now);
     CHECK(room.greet(0, 200).verdict == Verdict::admitted);
-    CHECK(m.holds(0, 200));
+    CHECK(m.holds(0, {200}));
     CHECK(m[0].state == MemberState::absent);
-    m.closed(0, 100, room.now);  // late news of the old one
+    m.closed(0, {100}, room.now);  // late news of the old one
     CHECK(m[0].connections == 1);
   }
   SECTION("it takes over when the first is lost") {
@@ -76,12 +157,26 @@ TEST_CASE("members: ids", "[pserver]") {
     const auto a = room.greet(0, 200, true);
     CHECK(a.trainer == 1);
     CHECK(room.greet(0, 200, true).trainer == 1);
-    const auto none = room.greet(0, 300, true);
+    room.beat(1);
+    const auto none = room.insist(0, 300, {0, 1}, true);
     CHECK(none.verdict == Verdict::refused);
     CHECK_THAT(none.why, Contains("all 2 trainer ids are taken"));
   }
+  SECTION("that of one that vanished is given when its lease has ended") {
+    CHECK(room.greet(0, 200, true).trainer == 1);
+    room.beat(1);
+    const auto a = room.insist(0, 300, {1}, true);
+    CHECK(a.verdict == Verdict::admitted);
+    CHECK(a.trainer == 0);
+  }
+  SECTION("but not that of one that still greets other shards and sends no heartbeats yet") {
+    CHECK(room.greet(0, 200, true).trainer == 1);
+    room.pass(60);
+    room.beat(0);
+    CHECK(room.insist(0, 300, {0}, true).verdict == Verdict::refused);
+  }
   SECTION("one whose holder is between two connections is given last") {
-    m.closed(0, 100, room.now);
+    m.closed(0, {100}, room.now);
     CHECK(room.greet(0, 200, true).trainer == 1);
     CHECK(room.greet(0, 300, true).trainer == 0);
   }
@@ -110,7 +205,7 @@ TEST_CASE("members: wait", "[pserver]") {
     CHECK_THAT(m.waiting_for(1, 5, room.now, room.now), Contains("lost, host:200 said nothing"));
   }
   SECTION("and sooner when the connections closed") {
-    m.closed(1, 200, room.now);
+    m.closed(1, {200}, room.now);
     room.pass(1.5);
     m.heard(0, room.now);
     CHECK(room.lost().empty());
@@ -135,9 +230,18 @@ TEST_CASE("members: wait", "[pserver]") {
     CHECK(!m.all_done(room.now));
     m.leave(0, room.now);
     CHECK(!m.all_done(room.now));
-    m.closed(1, 200, room.now);
+    m.closed(1, {200}, room.now);
     CHECK(!m.all_done(room.now));  // it may return
     room.pass(3);
+    CHECK(m.all_done(room.now));
+  }
+  SECTION("a job does not end before trainer 0 has saved and left") {
+    for (const uint32_t t : {0u, 1u}) m.finish(t, room.now);
+    m.leave(1, room.now);
+    m.closed(0, {100}, room.now);
+    room.pass(100);
+    CHECK(!m.all_done(room.now));
+    m.leave(0, room.now);
     CHECK(m.all_done(room.now));
   }
   SECTION("a round names whom it lacks and since when") {
@@ -163,7 +267,8 @@ TEST_CASE("members: drop", "[pserver]") {
 
   SECTION("the old incarnation is fenced, a new one joins later rounds") {
     CHECK(room.greet(1, 200).verdict == Verdict::expired);
-    CHECK(room.greet(1, 201).verdict == Verdict::admitted);
+    CHECK(room.greet(1, 200, false, 1).verdict == Verdict::admitted);
+    CHECK(room.greet(1, 200).verdict == Verdict::expired);
     CHECK(!m.required(m[1], 4));
     m.join(1, 6, room.now);
     CHECK(!m.required(m[1], 5));
@@ -188,14 +293,14 @@ TEST_CASE("members: fail", "[pserver]") {
   room.join(0, 100);
   room.join(1, 200);
   m[1].last_error = "out of memory";
-  m.closed(1, 200, room.now);
+  m.closed(1, {200}, room.now);
   room.pass(3);
   m.heard(0, room.now);
   const auto lost = m.expire(room.now);
   REQUIRE(lost.size() == 1);
   CHECK_THAT(lost[0].why, Contains("(its connections closed 3 s ago)") &&
                               Contains("--on_trainer_loss=fail ends the job") &&
-                              Contains("its last words: out of memory"));
+                              Contains("its last error: out of memory"));
 }
 
 TEST_CASE("members: a restart that fails before it joins is a loss too", "[pserver]") {
@@ -203,10 +308,10 @@ TEST_CASE("members: a restart that fails before it joins is a loss too", "[pserv
   Members& m = room.members;
   room.join(0, 100);
   room.join(1, 200);
-  m.closed(1, 200, room.now);
+  m.closed(1, {200}, room.now);
   CHECK(room.greet(1, 201).verdict == Verdict::admitted);
   CHECK(m.required(m[1], 3));
-  m.closed(1, 201, room.now);
+  m.closed(1, {201}, room.now);
   room.pass(3);
   m.heard(0, room.now);
   CHECK(room.lost() == std::vector<uint32_t>{1});

@@ -19,12 +19,12 @@ class MemoryDisk final : public SnapshotDisk {
  public:
   std::vector<uint64_t> steps() const override {
     std::vector<uint64_t> out;
-    if (!ended)
+    if (!has_ended)
       for (const auto& [step, s] : kept) out.push_back(step);
     return out;
   }
   std::optional<Snapshot> newest() override {
-    if (ended || kept.empty()) return {};
+    if (has_ended || kept.empty()) return {};
     return copy(kept.rbegin()->second);
   }
   Snapshot load(uint64_t step) override {
@@ -38,14 +38,19 @@ class MemoryDisk final : public SnapshotDisk {
     unreported.push_back(step);
   }
   void remove_after(uint64_t step) override { kept.erase(kept.upper_bound(step), kept.end()); }
-  void mark_ended() override { ended = true; }
+  void mark_ended(const EndedJob& job) override {
+    has_ended = true;
+    last = job;
+  }
+  std::optional<EndedJob> ended() const override { return has_ended ? last : std::nullopt; }
   void begin_job() override {
-    ended = false;
+    has_ended = false;
     kept.clear();
   }
   std::map<uint64_t, Snapshot> kept;
   std::vector<uint64_t> unreported;
-  bool ended = false;
+  bool has_ended = false;
+  std::optional<EndedJob> last;
 
  private:
   static Snapshot copy(const Snapshot& s) {  // a restored store takes the memory
@@ -86,13 +91,21 @@ class PlainShard {
   // A connection that has greeted; the id of the trainer is also its incarnation's.
   PeerId greet(uint32_t trainer, uint32_t trainers = 2, wire::Mode mode = wire::Mode::sync,
                uint64_t incarnation = 0) {
-    const PeerId peer = next_peer++;
-    shard.opened(peer, "address", now);
-    wire::Hello h{.protocol = wire::protocol_version, .job = "job", .program = "abc"};
+    wire::Hello h = hello(trainer, trainers);
     h.mode = mode;
+    if (incarnation != 0) h.incarnation = incarnation;
+    return greet(h);
+  }
+  static wire::Hello hello(uint32_t trainer, uint32_t trainers = 2) {
+    wire::Hello h{.protocol = wire::protocol_version, .job = "job", .program = "abc"};
     h.trainer = trainer;
     h.trainers = trainers;
-    h.incarnation = incarnation == 0 ? 1000 + trainer : incarnation;
+    h.incarnation = 1000 + trainer;
+    return h;
+  }
+  PeerId greet(wire::Hello h) {
+    const PeerId peer = next_peer++;
+    shard.opened(peer, "address", now);
     h.process = text("host:", h.incarnation);
     say(peer, h);
     return peer;
@@ -169,6 +182,11 @@ class PlainShard {
   }
   bool answered(uint64_t id) const { return replies.count(id) > 0; }
   const Reply& reply(uint64_t id) { return replies[id]; }
+  const Reply& last_reply() { return replies[last_id]; }  // to what was said last
+  std::string last_failure() {
+    const auto* f = std::get_if<wire::Failure>(&last_reply().body);
+    return f ? f->message : "";
+  }
 
   Time now = Time{} + std::chrono::hours(1);
   ShardOptions options;

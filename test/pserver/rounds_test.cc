@@ -237,6 +237,23 @@ TEST_CASE("rounds: a trainer that is lost", "[pserver]") {
   }
 }
 
+TEST_CASE("async: who has finished waits for a lost trainer until the deadline", "[pserver]") {
+  const QuietLog quiet;
+  Trainers t({.trainers = 2}, {.lease_seconds = 2, .peer_timeout = 30}, nullptr, wire::Mode::async);
+  t.shard.close(t.peers[1]);
+  for (int i = 0; i < 60; ++i) {  // trainer 0 works on: nobody waits
+    t.shard.say(t.peers[0], wire::Pull{});
+    t.shard.tick();
+  }
+  CHECK(t.shard.shard.failure().empty());
+  t.shard.say(t.peers[0], wire::Complete{wire::Phase::finished});
+  for (int i = 0; i < 25; ++i) t.shard.tick();
+  CHECK(t.shard.shard.failure().empty());
+  for (int i = 0; i < 10; ++i) t.shard.tick();
+  CHECK_THAT(t.shard.shard.failure(),
+             Contains("(--peer_timeout): waiting for trainer 1 of 2: lost"));
+}
+
 TEST_CASE("rounds: a shard that returns from a snapshot gives the same bits", "[pserver]") {
   const QuietLog quiet;
   const SmallJobOptions small{.rule = "adam", .sizes = {5, 700}, .trainers = 2, .decays = true};

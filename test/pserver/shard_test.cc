@@ -1,6 +1,7 @@
 #include "pserver/shard.h"
 
 #include <catch2/catch.hpp>
+#include <limits>
 
 #include "base/log.h"
 #include "pserver/client.h"
@@ -188,11 +189,19 @@ TEST_CASE("configurations that make no sense are refused", "[pserver]") {
     CHECK(r.failed(Code::protocol));
     CHECK_THAT(r.text, Contains("4 of 44 bytes"));
   }
+  SECTION("first values that are not finite") {
+    a.configure(job);
+    const std::vector<float> values = {1, 2, std::numeric_limits<float>::infinity(), 4, 5};
+    const Answer r =
+        a.await(a.say(wire::SetValue{0, 1, 0, false}, std::as_bytes(std::span(values))));
+    CHECK(r.failed(Code::not_finite));
+    CHECK_THAT(r.text, Contains("the first values of 'w_0' hold NaN or Inf"));
+  }
   SECTION("someone who leaves in the middle") {
     a.configure(job);
     a.set_value(job, 0, false);
     Client b(shard.port());
-    CHECK(b.greet({.trainer = 0, .trainers = 1, .incarnation = 9}).failed(Code::refused));
+    CHECK(b.greet({.trainer = 0, .trainers = 1, .incarnation = 9}).failed(Code::wait));
     a.connection().close("killed");
     Answer w;
     for (int i = 0; i < 100 && w.type != Body::Welcome; ++i) {

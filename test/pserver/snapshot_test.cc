@@ -136,6 +136,17 @@ TEST_CASE("the snapshots of a shard", "[pserver]") {
       flip_byte(root + "/step-000000000" + step + "/values", 3);
     CHECK_THROWS_WITH(s.newest(), Contains("none of the snapshots in"));
   }
+  SECTION("a copy of another one is set aside, whoever asks for it") {
+    std::filesystem::remove_all(root + "/step-000000000400");
+    std::filesystem::copy(root + "/step-000000000200", root + "/step-000000000400",
+                          std::filesystem::copy_options::recursive);
+    Snapshots s({dir.path(), 100, 3}, 0, waiter.report());
+    CHECK_THROWS_WITH(s.load(400), Contains("step-000000000400' is that of step 200"));
+    CHECK(s.newest()->step == 300);
+    CHECK(is_directory(root + "/step-000000000400.damaged"));
+    CHECK(s.steps() == std::vector<uint64_t>{200, 300});
+    CHECK_THAT(quiet.pipe.read(), Contains("somebody copied or renamed it"));
+  }
   SECTION("what was not finished does not count") {
     std::filesystem::create_directory(root + "/step-000000000500");
     Snapshots s({dir.path(), 100, 3}, 0, waiter.report());
@@ -150,14 +161,22 @@ TEST_CASE("the snapshots of a shard", "[pserver]") {
   SECTION("a job that has ended is not taken up, and the next one removes it") {
     {
       Snapshots s({dir.path(), 100, 3}, 0, waiter.report());
-      s.mark_ended();
+      CHECK(!s.ended());
+      s.mark_ended({.job = "night", .program = "abc", .trainers = 3});
     }  // what was asked for is done first
     Snapshots s({dir.path(), 100, 3}, 0, waiter.report());
     CHECK(!s.newest());
+    const auto ended = s.ended();
+    REQUIRE(ended);
+    CHECK(ended->job == "night");
+    CHECK(ended->program == "abc");
+    CHECK(ended->trainers == 3);
+    CHECK(ended->seconds_ago < 60);
     CHECK(is_directory(root + "/step-000000000400"));
     s.begin_job();
     s.drain();
     CHECK(!is_directory(root + "/step-000000000400"));
+    CHECK(!s.ended());
     write(s, 0);
     CHECK(s.newest()->step == 0);
   }

@@ -21,6 +21,7 @@ inline std::unique_ptr<wire::Stream> connect_to(asio::io_context& io, const wire
   io.restart();
   while (!done && io.run_one() > 0) {
   }
+  io.restart();  // it stops when it runs out of work, as it does here
   if (failure) std::rethrow_exception(failure);
   return out;
 }

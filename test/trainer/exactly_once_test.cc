@@ -336,13 +336,13 @@ void sum(const Cut& cut, const Trained& t, const PsOptions& options, uint64_t st
 }
 
 void check_sums(wire::Mode mode, uint32_t trainers, uint64_t steps, const CuttingPlan& plan,
-                bool mean) {
+                bool mean, size_t shards = 2, LossPolicy policy = LossPolicy::wait) {
   const Quiet quiet;
   Trained t;
   mlp(t, "tanh", batch);
   minimize(Builder(t.net), t.loss, Optimizer("sgd", 1));
-  const Cut cut = cut_of(t, 2, trainers, mode == wire::Mode::sync);
-  const Shards running(2);
+  const Cut cut = cut_of(t, shards, trainers, mode == wire::Mode::sync);
+  const Shards running(shards, {.policy = policy});
   const CuttingProxy proxy(plan, running.ports);
   std::vector<Summed> results(trainers);
   std::vector<std::thread> threads;
@@ -376,6 +376,19 @@ TEST_CASE("every gradient counts exactly once", "[trainer]") {
   worse.longest_delay = std::chrono::milliseconds(4);
   worse.repeats = true;
   SECTION("sync") { check_sums(wire::Mode::sync, 2, 200, worse, true); }
+  // Nobody is lost whose connections are cut and made again at once.
+  SECTION("sync, drop, three pservers") {
+    check_sums(wire::Mode::sync, 4, 200, worse, true, 3, LossPolicy::drop);
+  }
+  SECTION("sync, fail, one pserver") {
+    check_sums(wire::Mode::sync, 2, 200, cuts, true, 1, LossPolicy::fail);
+  }
+  SECTION("half-async, fail, three pservers") {
+    check_sums(wire::Mode::half_async, 2, 200, worse, false, 3, LossPolicy::fail);
+  }
+  SECTION("async, drop, three pservers") {
+    check_sums(wire::Mode::async, 2, 1000, cuts, false, 3, LossPolicy::drop);
+  }
   SECTION("half-async") { check_sums(wire::Mode::half_async, 3, 200, worse, false); }
   SECTION("async") { check_sums(wire::Mode::async, 3, 1000, cuts, false); }
   SECTION("async, repeated") { check_sums(wire::Mode::async, 2, 1000, worse, false); }

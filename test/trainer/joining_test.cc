@@ -34,6 +34,15 @@ struct Joiner {
     now += std::chrono::milliseconds(static_cast<int>(seconds * 1000));
     joining.tick(now);
   }
+  // It takes part, and has to greet all shards again.
+  void join_and_begin_again() {
+    welcome(0, ready(0, 0));
+    welcome(1, ready(1, 0));
+    for (const size_t i : {0u, 1u}) joining.acked(i, now);
+    joining.values_arrived(now);
+    joining.start("values", 0, now);
+    kinds();
+  }
   void welcome(size_t shard, const wire::Welcome& w) { joining.welcome(shard, w, now); }
   wire::Welcome ready(uint32_t slice, uint64_t version) const {
     return {.state = wire::ShardState::ready,
@@ -67,6 +76,21 @@ TEST_CASE("joining: from greeting to the values", "[trainer]") {
     j.welcome(0, j.ready(0, 0));
     j.welcome(1, j.ready(1, 0));
     CHECK(j.kinds() == Kinds{Kind::join, Kind::join});
+  }
+  // Values of one shard may be in place of the first ones here when another shard breaks: what the
+  // pservers are given must be the first ones all the same.
+  SECTION("a trainer that has begun to read the shards' values puts back its first ones") {
+    j.welcome(0, j.ready(0, 3));
+    j.welcome(1, j.ready(1, 3));
+    CHECK(j.kinds() == Kinds{Kind::beat, Kind::join, Kind::join});
+    j.joining.acked(0, j.now);
+    j.joining.acked(1, j.now);
+    CHECK(j.kinds() == Kinds{Kind::exchange});
+    j.joining.broken(1, "gone", j.now);
+    CHECK(j.kinds() == Kinds{Kind::greet, Kind::greet});
+    j.welcome(0, j.ready(0, 3));
+    j.welcome(1, {});
+    CHECK(j.kinds() == Kinds{Kind::first_values, Kind::configure});
   }
   // A request that fails must not take the greetings behind it with it: the shards that were still
   // connected would be waited for until the deadline.
@@ -182,12 +206,13 @@ TEST_CASE("joining: what goes wrong", "[trainer]") {
     j.joining.failed(1, {wire::FailureCode::stopping, "it is stopping"}, j.now);
     CHECK(j.joining.waiting_for() == "the next try to join: pserver b:2: it is stopping");
   }
-  SECTION("an incarnation that has expired is replaced, and the heartbeat with it") {
+  SECTION("where its lease has ended it joins as the next renewal, and the heartbeat with it") {
     j.welcome(0, j.ready(0, 0));
     j.welcome(1, j.ready(1, 0));
     j.kinds();
     j.joining.failed(1, {wire::FailureCode::expired, "lease"}, j.now);
-    CHECK(j.joining.hello().incarnation != 77);
+    CHECK(j.joining.hello().incarnation == 77);
+    CHECK(j.joining.hello().renewal == 1);
     j.kinds();
     j.welcome(0, j.ready(0, 0));
     j.welcome(1, j.ready(1, 0));
@@ -218,19 +243,50 @@ TEST_CASE("joining: what goes wrong", "[trainer]") {
   }
 }
 
+TEST_CASE("joining: another process has the id", "[trainer]") {
+  using Code = wire::FailureCode;
+  Joiner j;
+  j.kinds();
+  SECTION("which may be gone: it greets that shard again, and says so once") {
+    const std::string why = "trainer 1 is host:7, silent for 3 s; this trainer joins in 7 s";
+    j.welcome(0, j.ready(0, 0));
+    for (int i = 0; i < 3; ++i) {
+      j.joining.failed(1, {Code::wait, why}, j.now);
+      CHECK(j.kinds() == Kinds{Kind::greet});
+      CHECK(j.last.back().shard == 1);
+      CHECK(j.last.size() == (i == 0 ? 2 : 1));
+      j.pass(1);
+    }
+    CHECK_THAT(j.joining.waiting_for(), Contains(why));
+    j.welcome(1, j.ready(1, 0));
+    CHECK(j.kinds() == Kinds{Kind::beat, Kind::join, Kind::join});
+  }
+  SECTION("but not for ever") {
+    j.joining.failed(1, {Code::wait, "trainer 1 is host:7"}, j.now);
+    j.welcome(0, j.ready(0, 0));
+    CHECK_THROWS_WITH(j.pass(61), Contains("pserver b:2: trainer 1 is host:7"));
+  }
+  SECTION("which is alive: it gives up") {
+    CHECK_THROWS_WITH(j.joining.failed(1, {Code::id_taken, "trainer 1 is host:7"}, j.now),
+                      Contains("pserver b:2 refused: trainer 1 is host:7"));
+  }
+  SECTION("while it was cut off: the other one is the wrong one until the contrary is clear") {
+    j.join_and_begin_again();
+    j.joining.failed(1, {Code::id_taken, "trainer 1 is host:7"}, j.now);
+    CHECK(j.kinds() == Kinds{Kind::greet});
+    j.pass(9);
+    j.joining.failed(1, {Code::id_taken, "trainer 1 is host:7"}, j.now);
+    CHECK(j.kinds() == Kinds{Kind::greet});
+    j.pass(2);
+    CHECK_THROWS_WITH(j.joining.failed(1, {Code::id_taken, "trainer 1 is host:7"}, j.now),
+                      Contains("pserver b:2 refused: trainer 1 is host:7"));
+  }
+}
+
 TEST_CASE("joining: the job goes back", "[trainer]") {
   Joiner j;
   j.kinds();
-  const auto join = [&] {
-    j.welcome(0, j.ready(0, 0));
-    j.welcome(1, j.ready(1, 0));
-    for (const size_t i : {0u, 1u}) j.joining.acked(i, j.now);
-    j.joining.values_arrived(j.now);
-    j.kinds();
-    j.joining.start("values", 0, j.now);
-    j.kinds();
-  };
-  join();
+  j.join_and_begin_again();
   SECTION("to its beginning: with the values that it began with") {
     j.welcome(0, j.ready(0, 9));
     j.welcome(1, {});

@@ -41,7 +41,7 @@ class Filler {
   void operator()(Role& x) { x = Role::observer; }
   void operator()(ShardState& x) { x = ShardState::stopping; }
   void operator()(Phase& x) { x = Phase::bye; }
-  void operator()(FailureCode& x) { x = FailureCode::unknown_version; }
+  void operator()(FailureCode& x) { x = FailureCode::id_taken; }
   template <class T>
   void operator()(std::vector<T>& x) {
     x.resize(3);
@@ -111,17 +111,17 @@ template <class F, class X> void each(F& f, X& x) {
   else if constexpr (std::is_same_v<T, Position>) { auto& [a, b, c, d] = x; all(f, a, b, c, d); }
   else if constexpr (std::is_same_v<T, LastPush>) { auto& [a, b, c] = x; f(a); each(f, b); each(f, c); }
   else if constexpr (std::is_same_v<T, Hello>) {
-    auto& [a, b, c, d, e, g, h, i, j, k, l, m, n, o] = x;
-    all(f, a, b, c, d, e, g, h, i, j, k, l, m, n, o);
+    auto& [a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r] = x;
+    all(f, a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r);
   } else if constexpr (std::is_same_v<T, SliceState>) { auto& [a, b, c, d] = x; all(f, a, b, c, d); }
   else if constexpr (std::is_same_v<T, Welcome>) {
-    auto& [a, b, c, d, e, g, h, i, j, k] = x;
-    all(f, a, b, c, d, e, g, h, i, j, k);
+    auto& [a, b, c, d, e, g, h, i, j, k, l, m, n] = x;
+    all(f, a, b, c, d, e, g, h, i, j, k, l, m, n);
   } else if constexpr (std::is_same_v<T, ConfiguredSlice>) { auto& [a, b, c, d] = x; all(f, a, b, c, d); }
   else if constexpr (std::is_same_v<T, ConfiguredVariable>) { auto& [a, b, c] = x; all(f, a, b, c); }
   else if constexpr (std::is_same_v<T, Configure>) {
-    auto& [a, b, c, d, e, g, h] = x;
-    all(f, a, b, c, d, e, g, h);
+    auto& [a, b, c, d, e, g, h, i] = x;
+    all(f, a, b, c, d, e, g, h, i);
   } else if constexpr (std::is_same_v<T, SetValue>) { auto& [a, b, c, d] = x; all(f, a, b, c, d); }
   else if constexpr (std::is_same_v<T, Join>) { auto& [a, b] = x; all(f, a, b); }
   else if constexpr (std::is_same_v<T, PushPart>) { auto& [a, b, c] = x; all(f, a, b, c); }
@@ -134,11 +134,14 @@ template <class F, class X> void each(F& f, X& x) {
   else if constexpr (std::is_same_v<T, Values>) { auto& [a] = x; f(a); }
   else if constexpr (std::is_same_v<T, Fetch>) { auto& [a, b, c] = x; all(f, a, b, c); }
   else if constexpr (std::is_same_v<T, Rollback>) { auto& [a, b] = x; all(f, a, b); }
-  else if constexpr (std::is_same_v<T, Complete>) { auto& [a] = x; f(a); }
+  else if constexpr (std::is_same_v<T, Complete>) { auto& [a, b] = x; all(f, a, b); }
   else if constexpr (std::is_same_v<T, Progress>) {
     auto& [a, b, c, d, e, g, h, i, j, k] = x;
     all(f, a, b, c, d, e, g, h, i, j, k);
-  } else if constexpr (std::is_same_v<T, BeatAck>) { auto& [a, b, c, d, e] = x; all(f, a, b, c, d, e); }
+  } else if constexpr (std::is_same_v<T, BeatAck>) {
+    auto& [a, b, c, d, e, g] = x;
+    all(f, a, b, c, d, e, g);
+  }
   else if constexpr (std::is_same_v<T, Ack>) { auto& [a] = x; f(a); }
   else if constexpr (std::is_same_v<T, Failure>) { auto& [a, b] = x; all(f, a, b); }
   else if constexpr (std::is_same_v<T, StatusAsk>) {}

@@ -1,0 +1,166 @@
+#include "trainer/tcp_links.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace paddle {
+namespace {
+
+constexpr auto poll_period = std::chrono::microseconds(100);
+constexpr double connect_seconds = 5;
+constexpr auto first_pause = std::chrono::milliseconds(20),
+               last_pause = std::chrono::milliseconds(1000);
+
+std::vector<std::string> texts(const std::vector<wire::Endpoint>& endpoints) {
+  std::vector<std::string> out;
+  for (const wire::Endpoint& e : endpoints) out.push_back(e.text());
+  return out;
+}
+
+}  // namespace
+
+// One connection: it connects again and again until the shard greets back.
+class TcpLinks::Link : public wire::Handler {
+ public:
+  Link(asio::io_context& io, wire::Endpoint to, LinkState& state)
+      : io_(io), to_(std::move(to)), state_(state) {}
+
+  void greet(const wire::Hello& hello) {
+    hang_up();
+    asio::co_spawn(io_, make(++attempt_, hello), asio::detached);
+  }
+  void hang_up() {
+    ++attempt_;
+    state_.dropped();
+    if (!connection_) return;
+    const auto old = std::move(connection_);
+    old->close("the trainer connects again");
+  }
+  bool open() const { return connection_ && connection_->open(); }
+  wire::Connection& connection() { return *connection_; }
+
+  wire::Landing land(wire::Connection&, const wire::Message& message, uint64_t bulk) override {
+    return wire::Landing::into_pieces(state_.land(message, bulk));
+  }
+  void handle(wire::Connection& from, wire::Message& message, uint64_t) override {
+    if (&from != connection_.get()) return;
+    if (std::holds_alternative<wire::Welcome>(message.body)) failed_attempts_ = 0;
+    state_.handle(message);
+  }
+  void arrived(wire::Connection& from) override { from.flush(); }  // what answers made us send
+  void closed(wire::Connection& from, const std::string& why) override {
+    if (&from == connection_.get()) state_.closed(why);
+  }
+
+ private:
+  // Until one attempt leads to a connection; what greets back is seen by handle(). Where another
+  // program listens, connections are made and lead to nothing: these wait longer each time, too.
+  asio::awaitable<void> make(uint64_t attempt, wire::Hello hello) {
+    asio::steady_timer timer(io_);
+    while (attempt == attempt_) {
+      if (failed_attempts_ > 0) {
+        timer.expires_after(
+            std::min(first_pause * (1 << std::min(failed_attempts_ - 1, 10)), last_pause));
+        co_await timer.async_wait(asio::use_awaitable);
+        if (attempt != attempt_) co_return;
+      }
+      try {
+        std::unique_ptr<wire::Stream> stream = co_await wire::connect(to_, connect_seconds);
+        if (attempt != attempt_) co_return;
+        connection_ = wire::Connection::start(std::move(stream), *this, false);
+        if (failed_attempts_++ == 0) state_.unreachable("it does not greet back");
+        send_hello(*connection_, hello, state_.index());
+        co_return;
+      } catch (const Error& e) {
+        if (attempt != attempt_) co_return;
+        state_.unreachable(e.what());
+        ++failed_attempts_;
+      }
+    }
+  }
+
+  asio::io_context& io_;
+  const wire::Endpoint to_;
+  LinkState& state_;
+  std::shared_ptr<wire::Connection> connection_;
+  uint64_t attempt_ = 0;     // a new one ends those before
+  int failed_attempts_ = 0;  // since a shard last greeted back
+};
+
+TcpLinks::TcpLinks(const std::vector<wire::Endpoint>& shards, double peer_timeout,
+                   int64_t spin_microseconds)
+    : Links(texts(shards), peer_timeout),
+      work_(io_.get_executor()),
+      spin_(spin_microseconds),
+      endpoints_(shards) {
+  for (size_t i = 0; i < shards.size(); ++i)
+    links_.push_back(std::make_unique<Link>(io_, shards[i], (*this)[i]));
+}
+
+TcpLinks::~TcpLinks() {
+  for (const auto& link : links_) link->hang_up();
+}
+
+void TcpLinks::greet(size_t shard, const wire::Hello& hello) { links_[shard]->greet(hello); }
+
+void TcpLinks::hang_up(size_t shard) { links_[shard]->hang_up(); }
+
+bool TcpLinks::open(size_t shard) const { return links_[shard]->open(); }
+
+void TcpLinks::send(uint32_t shard, const wire::Push& push, std::span<const wire::Bytes> bulk) {
+  if (links_[shard]->open()) links_[shard]->connection().send(0, push, bulk);
+}
+
+void TcpLinks::send(uint32_t shard, const wire::Pull& pull) {
+  if (links_[shard]->open()) links_[shard]->connection().send(0, pull);
+}
+
+void TcpLinks::request(size_t shard, uint64_t id, const wire::Body& body, wire::Bytes bulk) {
+  if (links_[shard]->open()) links_[shard]->connection().send(id, body, bulk);
+}
+
+void TcpLinks::flush() {
+  for (const auto& link : links_)
+    if (link->open()) link->connection().flush();
+}
+
+void TcpLinks::poll_sometimes() {
+  const Time now = Clock::now();
+  if (now - last_poll_ < poll_period) return;
+  last_poll_ = now;
+  flush();
+  io_.poll();
+}
+
+void TcpLinks::sleep_until(Time until) {
+  io_.run_one_until(until);
+  io_.poll();
+  check_interrupt();
+}
+
+Time TcpLinks::heard(size_t shard) const {
+  const Time beat = heartbeat_ ? heartbeat_->heard(shard) : Time{};
+  return open(shard) ? std::max(beat, links_[shard]->connection().last_heard()) : beat;
+}
+
+// ---- heartbeats
+
+void TcpLinks::start_heartbeat(const wire::Hello& hello) {
+  heartbeat_.reset();
+  heartbeat_ = std::make_unique<Heartbeat>(endpoints_, hello);
+}
+
+std::vector<ShardNews> TcpLinks::news_of_each() const {
+  return heartbeat_ ? heartbeat_->news() : std::vector<ShardNews>(size());
+}
+
+void TcpLinks::report(const wire::Progress& progress) {
+  if (heartbeat_) heartbeat_->report(progress);
+}
+
+void TcpLinks::send_final_error(const std::string& message) {
+  if (heartbeat_) heartbeat_->send_final_error(message);
+}
+
+}  // namespace paddle

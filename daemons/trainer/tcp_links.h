@@ -1,0 +1,57 @@
+// Connections to the shards over TCP. All on the client's thread, so that nothing hops between
+// threads on the way of the data; only the heartbeat has a thread of its own.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trainer/heartbeat.h"
+#include "trainer/ps_links.h"
+#include "wire/connection.h"
+#include "wire/spin.h"
+
+namespace paddle {
+
+class TcpLinks final : public Links {
+ public:
+  TcpLinks(const std::vector<wire::Endpoint>& shards, double peer_timeout,
+           int64_t spin_microseconds);
+  ~TcpLinks() override;
+
+  Time now() const override { return Clock::now(); }
+  void greet(size_t shard, const wire::Hello& hello) override;
+  void hang_up(size_t shard) override;
+  bool open(size_t shard) const override;
+  void send(uint32_t shard, const wire::Push& push, std::span<const wire::Bytes> bulk) override;
+  void send(uint32_t shard, const wire::Pull& pull) override;
+  void request(size_t shard, uint64_t id, const wire::Body& body, wire::Bytes bulk) override;
+  void flush() override;
+  void poll() override { io_.poll(); }
+  void poll_sometimes() override;
+
+  void start_heartbeat(const wire::Hello& hello) override;
+  void stop_heartbeat() override { heartbeat_.reset(); }
+  void report(const wire::Progress& progress) override;
+  void send_final_error(const std::string& message) override;
+
+ protected:
+  bool spin(const Condition& done) override { return spin_.look(io_, done); }
+  void sleep_until(Time until) override;
+  void slept(Time::duration time) override { spin_.slept(time); }
+  std::vector<ShardNews> news_of_each() const override;
+  Time heard(size_t shard) const override;
+
+ private:
+  class Link;
+
+  asio::io_context io_{1};
+  asio::executor_work_guard<asio::io_context::executor_type> work_;
+  wire::Spin spin_;
+  std::vector<wire::Endpoint> endpoints_;
+  std::vector<std::unique_ptr<Link>> links_;
+  std::unique_ptr<Heartbeat> heartbeat_;
+  Time last_poll_{};
+};
+
+}  // namespace paddle

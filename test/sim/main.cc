@@ -1,0 +1,81 @@
+// sim [--seed=N] [--count=N] [--trace] [--kinds=cut,silence,…]: runs simulated jobs, each from one
+// seed, and names those in which something did not hold. --trace prints the events of one.
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "base/log.h"
+#include "sim/history.h"
+
+using namespace paddle;
+using namespace paddle::sim;
+
+namespace {
+
+struct Words {
+  uint64_t seed = 1, count = 1000;
+  bool traces = false;
+  std::vector<FaultKind> kinds;
+};
+
+FaultKind kind_of(std::string_view word) {
+  for (int k = 0; k <= static_cast<int>(FaultKind::lose_snapshot); ++k)
+    if (word == name_of(static_cast<FaultKind>(k))) return static_cast<FaultKind>(k);
+  throw Error(Error::Kind::config, "there is no fault '", std::string(word), "'");
+}
+
+Words read(int argc, char** argv) {
+  Words out;
+  for (int i = 1; i < argc; ++i) {
+    std::string_view word = argv[i];
+    const auto value = [&](std::string_view name) {
+      if (!word.starts_with(name)) return false;
+      word.remove_prefix(name.size());
+      return true;
+    };
+    if (value("--seed=")) {
+      out.seed = std::strtoull(word.data(), nullptr, 10);
+      out.count = 1;
+    } else if (value("--count=")) {
+      out.count = std::strtoull(word.data(), nullptr, 10);
+    } else if (word == "--trace") {
+      out.traces = true;
+    } else if (value("--kinds=")) {
+      while (!word.empty()) {
+        const size_t end = std::min(word.find(','), word.size());
+        out.kinds.push_back(kind_of(word.substr(0, end)));
+        word.remove_prefix(std::min(end + 1, word.size()));
+      }
+    } else {
+      throw Error(Error::Kind::config, "unknown option ", std::string(word));
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  const Words words = read(argc, argv);
+  start_log({.to_stderr = words.traces, .min_level = words.traces ? 0 : 4});
+  uint64_t failed = 0, events = 0;
+  for (uint64_t seed = words.seed; seed < words.seed + words.count; ++seed) {
+    JobPlan plan = plan_of(seed, words.kinds);
+    if (words.traces) std::printf("%s", text_of(plan).c_str());
+    const Outcome o = run(plan, words.traces);
+    events += o.events;
+    if (o.problem.empty()) continue;
+    ++failed;
+    plan = shortened(plan);
+    std::printf("%s  %s\n", text_of(plan).c_str(), run(plan, false).problem.c_str());
+    std::fflush(stdout);
+  }
+  std::printf("%llu of %llu histories failed, %llu events\n",
+              static_cast<unsigned long long>(failed), static_cast<unsigned long long>(words.count),
+              static_cast<unsigned long long>(events));
+  return failed == 0 ? 0 : 1;
+} catch (const Error& e) {
+  std::fprintf(stderr, "sim: %s\n", e.what());
+  return 2;
+}

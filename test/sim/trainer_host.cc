@@ -1,0 +1,205 @@
+#include "sim/trainer_host.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "sim/sim_links.h"
+#include "trainer/step_protocol.h"
+
+namespace paddle::sim {
+namespace {
+
+template <class F>
+class AtEnd {
+ public:
+  explicit AtEnd(F f) : f_(std::move(f)) {}
+  ~AtEnd() { f_(); }
+  AtEnd(const AtEnd&) = delete;
+  AtEnd& operator=(const AtEnd&) = delete;
+
+ private:
+  F f_;
+};
+
+}  // namespace
+
+TrainerHost::TrainerHost(Network& network, std::vector<PserverHost*> pservers, size_t index,
+                         TrainerSetup setup)
+    : network_(network), pservers_(std::move(pservers)), index_(index), setup_(std::move(setup)) {}
+
+TrainerHost::~TrainerHost() { kill(); }
+
+void TrainerHost::start() {
+  network_.world.trace("trainer ", index_, " starts");
+  ++life_;
+  killed_ = finished_ = false;
+  failure_.clear();
+  frozen_until_ = {};
+  fiber_ = std::make_unique<Fiber>([this] { run(); });
+  network_.world.at(network_.world.now(), [this, life = life_] {
+    if (life == life_) resume();
+  });
+}
+
+void TrainerHost::kill() {
+  if (!fiber_) return;
+  network_.world.trace("trainer ", index_, " is killed");
+  ++life_;
+  killed_ = true;
+  fiber_->resume();  // ends in Killed
+  fiber_.reset();
+}
+
+void TrainerHost::freeze(double s) {
+  frozen_until_ = std::max(frozen_until_, network_.world.now() + to_duration(s));
+}
+
+std::string TrainerHost::waiting() const { return links_ ? links_->waits_for : ""; }
+
+// ---- the fiber
+
+void TrainerHost::resume() {
+  if (frozen_until_ > network_.world.now()) {
+    network_.world.at(frozen_until_, [this, life = life_] {
+      if (life == life_) resume();
+    });
+    return;
+  }
+  fiber_->resume();
+  if (!fiber_->done()) return;
+  ++life_;
+  fiber_.reset();
+}
+
+void TrainerHost::sleep_until(Time until) {
+  const uint64_t number = ++sleep_;
+  asleep_ = true;
+  network_.world.at(until, [this, number, life = life_] {
+    if (life == life_ && number == sleep_ && asleep_) {
+      asleep_ = false;
+      resume();
+    }
+  });
+  fiber_->pause();
+  asleep_ = false;
+  if (killed_) throw Killed{};
+}
+
+void TrainerHost::wake() {
+  if (!asleep_) return;
+  asleep_ = false;
+  network_.world.at(network_.world.now(), [this, life = life_] {
+    if (life == life_) resume();
+  });
+}
+
+void TrainerHost::run() {
+  if (killed_) return;
+  try {
+    const Model& model = *setup_.model;
+    Scope scope;
+    for (const std::string& name : model.first.names())
+      scope.var(name).tensor = model.first.tensor(name).clone();
+    gradients_.resize(model.cut.params.size());
+    PsOptions options = setup_.options;
+    options.hello.process = text("trainer-", index_, ":", life_);
+    options.hello.incarnation = network_.world.random.bits() | 1;
+    std::vector<std::string> endpoints;
+    for (size_t i = 0; i < pservers_.size(); ++i) endpoints.push_back(text("pserver-", i));
+    const auto first_values = [&] {
+      for (const std::string& name : model.first.names()) {
+        const Tensor& from = model.first.tensor(name);
+        std::memcpy(scope.tensor(name).raw(), from.raw(), from.bytes());
+      }
+    };
+    PsClient client(model.cut, scope, options, first_values,
+                    std::make_unique<SimLinks>(*this, endpoints, options.peer_timeout));
+    const AtEnd add_lost([&] {
+      lost_.resize(client.lost().size());
+      for (size_t i = 0; i < lost_.size(); ++i) lost_[i] += client.lost()[i];
+    });
+    train(client, scope);
+    finished_ = true;
+    network_.world.trace("trainer ", index_, " has finished");
+  } catch (const Killed&) {
+  } catch (const Error& e) {
+    failure_ = e.what();
+    network_.world.trace("trainer ", index_, " gives up: ", failure_);
+  }
+}
+
+// As the loop of a real trainer: at any step the pservers may lead back to another one.
+void TrainerHost::train(PsClient& client, Scope& scope) {
+  StepProtocol steps(client, setup_.model->cut.params, scope);
+  const Program nothing;
+  uint64_t step = 0, record = 0;
+  const auto go_to = [&](const Rewind& to) {
+    step = to.step;
+    record = to.place ? to.place->record : 0;
+    place_lost_ = place_lost_ || to.place_lost;
+    network_.world.trace("trainer ", index_, " goes on with step ", step, ", record ", record,
+                         to.why.empty() ? "" : "; ", to.why);
+  };
+  const auto place = [](uint64_t n) { return wire::Position{0, n, n, n}; };
+  go_to(client.join(0));
+  for (bool left = false; !left;) {
+    try {
+      for (; record < setup_.records; ++step, ++record)
+        steps.run(nothing, {step, place(record), place(record + 1)},
+                  [&] { batch(client, scope, step, record); });
+      client.finish(step);
+      client.wait_for_others();
+      if (index_ == 0) {
+        client.collect();
+        saved_.clear();
+        for (const ParamGrad& p : setup_.model->cut.params) {
+          const auto values = scope.tensor(p.param).values<float>();
+          saved_.emplace_back(values.begin(), values.end());
+        }
+      }
+      client.wait_for_save();
+      client.say_bye();
+      left = true;
+    } catch (const Rewind& back) {
+      if (back.over) return;
+      steps.rewind(back);
+      go_to(back);
+    }
+  }
+}
+
+// The gradient of element t of every parameter is 1 for trainer t and 0 for the others, so that
+// the parameters count the gradients of each. In sync it also depends on the values and the batch.
+void TrainerHost::batch(PsClient& client, Scope& scope, uint64_t step, uint64_t record) {
+  const bool geo = setup_.options.hello.mode == wire::Mode::geo;
+  const bool sync = setup_.options.hello.mode == wire::Mode::sync;
+  const size_t params = setup_.model->cut.params.size();
+  for (size_t i = 0; i < params; ++i) client.pull(static_cast<int32_t>(i), View{}, step);
+  sleep_until(network_.world.now() +
+              to_duration(network_.world.random.between(0.2, 1.8) * setup_.batch_seconds));
+  for (size_t i = 0; i < params; ++i) {
+    const Tensor& t = scope.tensor(setup_.model->cut.params[i].param);
+    if (i == 0)
+      network_.world.trace("trainer ", index_, " computes step ", step, ", record ", record,
+                           ", with ", t.data<float>()[0]);
+    std::vector<float>& g = gradients_[i];
+    std::vector<float> made(static_cast<size_t>(t.numel()), 0.0f);
+    for (size_t k = 0; k < made.size(); ++k) {
+      if (k == index_) made[k] = 1;
+      if (sync) {
+        const auto value = static_cast<int64_t>(t.data<float>()[k]);
+        made[k] += static_cast<float>((value + static_cast<int64_t>(record * 3 + k * 5 + i)) % 7);
+      }
+    }
+    if (geo) {  // the update is the trainer's own
+      for (size_t k = 0; k < made.size(); ++k) t.data<float>()[k] -= made[k];
+      continue;
+    }
+    // Its memory stays until the next step has begun to push: pushes may wait for that here.
+    g.resize(made.size());
+    std::copy(made.begin(), made.end(), g.begin());
+    client.push(static_cast<int32_t>(i), View{.data = g.data()}, step);
+  }
+}
+
+}  // namespace paddle::sim

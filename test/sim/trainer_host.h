@@ -1,0 +1,83 @@
+// A simulated trainer process: the real client (ps_client.h) and everything below it, on a fiber,
+// over simulated connections, with a cheap function in place of forward and backward.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/fiber.h"
+#include "sim/network.h"
+#include "sim/pserver_host.h"
+#include "trainer/ps_client.h"
+
+namespace paddle::sim {
+
+// Thrown out of whatever a process does when it is killed.
+struct Killed {};
+
+// What is trained.
+struct Model {
+  Cut cut;
+  Scope first;  // first values of all variables
+};
+
+struct TrainerSetup {
+  const Model* model = nullptr;
+  PsOptions options;
+  uint64_t records = 10;  // batches of this trainer
+  double batch_seconds = 0.01;
+};
+
+class SimLinks;
+
+class TrainerHost {
+ public:
+  TrainerHost(Network& network, std::vector<PserverHost*> pservers, size_t index,
+              TrainerSetup setup);
+  ~TrainerHost();
+
+  void start();
+  void kill();
+  void freeze(double seconds);
+  bool alive() const { return fiber_ != nullptr; }
+  size_t index() const { return index_; }
+
+  // ---- of the last process
+  bool finished() const { return finished_; }
+  const std::string& failure() const { return failure_; }  // why it gave up
+  // ---- of all of them
+  // Updates that were reported as lost, at most, by slice.
+  const std::vector<uint64_t>& lost() const { return lost_; }
+  bool place_lost() const { return place_lost_; }
+  // Trainer 0: the parameters that it saved.
+  const std::vector<std::vector<float>>& saved() const { return saved_; }
+  std::string waiting() const;
+
+ private:
+  friend class SimLinks;
+  void run();
+  void train(PsClient& client, Scope& scope);
+  void batch(PsClient& client, Scope& scope, uint64_t step, uint64_t record);
+  // The fiber sleeps until then, or until wake().
+  void sleep_until(Time until);
+  void wake();
+  void resume();
+
+  Network& network_;
+  const std::vector<PserverHost*> pservers_;
+  const size_t index_;
+  const TrainerSetup setup_;
+  std::unique_ptr<Fiber> fiber_;
+  std::vector<std::vector<float>> gradients_;
+  SimLinks* links_ = nullptr;  // while it runs
+  bool killed_ = false, asleep_ = false, finished_ = false;
+  uint64_t life_ = 0, sleep_ = 0;
+  Time frozen_until_{};
+  std::string failure_;
+  std::vector<uint64_t> lost_;
+  bool place_lost_ = false;
+  std::vector<std::vector<float>> saved_;
+};
+
+}  // namespace paddle::sim
