@@ -28,12 +28,12 @@ PARTS = {
     "": {"_core", "batch", "compat", "reader"},  # paddle itself; the rest is loaded when it is used
 }
 FLUID = {
-    "values": {"arithmetic", "average", "clip", "core", "initializer", "lod_tensor", "metrics", "param_attr", "profiler",
-               "regularizer", "unique_name", "variable"},
+    "values": {"arithmetic", "average", "clip", "core", "flags", "initializer", "lod_tensor", "log_helper", "metrics", "param_attr",
+               "profiler", "regularizer", "unique_name", "unsupported", "variable"},
     "framework": {"framework", "layer_helper"},
-    "layers": {"data", "layers", "nets"},
+    "layers": {"data", "input", "layers", "nets"},
     "training": {"backward", "evaluator", "optimizer"},
-    "running": {"compiler", "data_feeder", "dataset", "dataset_run", "executor", "io", "reader"},
+    "running": {"compiler", "data_feeder", "dataset", "dataset_run", "executor", "install_check", "io", "reader"},
     "transpiler": {"communicator", "transpiler"},
     "incubate": {"incubate"},
 }

@@ -31,7 +31,8 @@ def __getattr__(name: str):
         from . import _core
 
         return _core.version
-    raise AttributeError(f"module 'paddle' has no attribute {name!r}; it has {', '.join(__all__)}")
+    raise AttributeError(f"module 'paddle' has no attribute {name!r}; it has {', '.join(__all__)} (names of 2.x are "
+                         "not there: write paddle.fluid)")
 
 
 def __dir__():

@@ -1,4 +1,6 @@
 // A pserver inside a Python process: the very shard of `paddle pserver`.
+#include <unistd.h>
+
 #include "base/file.h"
 #include "base/log.h"
 #include "graph/text.h"
@@ -54,11 +56,24 @@ std::string difference(const Program& own, const StoreConfig& theirs) {
   return "";
 }
 
+// As any endpoint; the port may be 0 as well, for one that the system chooses.
+wire::Endpoint listening_endpoint(const std::string& text) {
+  const size_t colon = text.rfind(':');
+  if (colon == std::string::npos || text.substr(colon) != ":0")
+    return wire::parse_endpoint(text, "the endpoint to listen on");
+  wire::Endpoint at =
+      wire::parse_endpoint(text.substr(0, colon) + ":1", "the endpoint to listen on");
+  at.port = 0;
+  return at;
+}
+
+// Where scripts look for the port that was chosen.
+std::string chosen_port_file() { return text("/tmp/paddle.", ::getpid(), ".selected_port"); }
+
 ShardOptions shard_of(const ProgramPtr& program, const Op& listen, const Options& o,
                       std::map<std::string, Tensor> presets) {
   ShardOptions s = shard_options(o);
-  const wire::Endpoint at =
-      wire::parse_endpoint(listen.attrs.get<std::string>("endpoint"), "the endpoint to listen on");
+  const wire::Endpoint at = listening_endpoint(listen.attrs.get<std::string>("endpoint"));
   s.host = at.host;
   s.port = at.port;
   s.trainers = static_cast<uint32_t>(listen.attrs.get<int32_t>("Fanin"));
@@ -100,6 +115,8 @@ void serve(const ProgramPtr& program, const std::map<std::string, PyTensor>& pre
   const py::gil_scoped_release others;
   const std::unique_ptr<Server> server = open_server(s);
   log_info(text("Server listening on ", s.host, ":", server->port(0)));
+  if (s.port == 0)
+    write_file_atomically(chosen_port_file(), std::to_string(server->port(0)) + "\n");
   if (!o.text("ready_file").empty()) write_file_atomically(o.text("ready_file"), server->lines());
   server->serve();
   const std::string failure = server->failure();

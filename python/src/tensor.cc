@@ -38,7 +38,11 @@ bool valid(const Lod& lod, int64_t rows) {
 
 void set_lod(PyTensor& t, Lod lod) {
   Tensor tensor = t.get();
-  if (!tensor.empty()) check_lod(lod, tensor.shape().rank() > 0 ? tensor.shape()[0] : 1);
+  // Before the tensor has a value its levels must at least fit each other.
+  const bool open = tensor.empty() && !lod.empty() && !lod.back().empty();
+  check_lod(lod, open                        ? static_cast<int64_t>(lod.back().back())
+                 : tensor.shape().rank() > 0 ? tensor.shape()[0]
+                                             : 1);
   tensor.set_lod(std::move(lod));
   t.set(std::move(tensor));
 }
@@ -57,11 +61,12 @@ void set_array(PyTensor& t, const py::array& array) {
   // In place where it fits: plans keep the address of a variable in a scope.
   if (!view.empty() && !old.empty() && old.dtype() == dtype && old.shape() == view.shape()) {
     std::memmove(old.raw(), view.raw(), view.bytes());
-    old.set_lod({});
     t.set(std::move(old));
     return;
   }
-  t.set(view.empty() ? copied(array, dtype, "cannot set the tensor") : view.clone());
+  Tensor now = view.empty() ? copied(array, dtype, "cannot set the tensor") : view.clone();
+  now.set_lod(old.lod());  // it stays until others are set; a feed is checked
+  t.set(std::move(now));
 }
 
 // A variable of a scope, by name.
@@ -117,10 +122,17 @@ void bind_tensor(py::module_& m) {
   py::class_<PyTensor>(m, "LoDTensor",
                        "An array, with the offsets of sequences where it holds some.")
       .def(py::init<>())
+      .def(py::init([](const Lod& lengths) {
+             PyTensor t;
+             set_lod(t, offsets_of(lengths));
+             return t;
+           }),
+           py::arg("recursive_sequence_lengths"), "Without a value yet, with these sequences.")
       .def(
           "set",
           [](PyTensor& t, const py::array& array, const py::object&) { set_array(t, array); },
-          py::arg("array"), py::arg("place") = py::none(), "Takes over a copy of the array.")
+          py::arg("array"), py::arg("place") = py::none(),
+          "Takes over a copy of the array. Lengths of sequences that were set before stay.")
       .def("shape", [](const PyTensor& t) { return tuple_of(t.get().shape()).cast<py::list>(); })
       .def("_dtype", [](const PyTensor& t) { return name_of(t.get().dtype()); })
       .def_property_readonly("dtype", [](const PyTensor& t) { return name_of(t.get().dtype()); })

@@ -73,6 +73,7 @@ PsOptions ps_options(const PyCut& c, const std::map<std::string, std::string>& f
     out.shards.push_back(wire::parse_endpoint(e, "the pserver"));
   out.hello = wire::make_hello(wire::Role::trainer);
   out.hello.job = o.text("job_name");
+  out.hello.new_job = o.flag("new_job");
   out.hello.program = network_digest(c.main, c.startup);
   out.hello.mode = c.mode;
   out.hello.trainer = c.options.trainer_id;

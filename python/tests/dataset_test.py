@@ -148,6 +148,25 @@ class Common(InPlace):
         with self.assertRaisesRegex(FileNotFoundError, "no file matches"):
             list(common.cluster_files_reader(glob + "x", 1, 0)())
 
+    def test_cluster_files_run_no_code(self):
+        class Evil:
+            def __reduce__(self):
+                return os.mkdir, (marker,)
+
+        marker = os.path.join(self.dir, "ran")
+        path = os.path.join(self.dir, "part-0.pickle")
+        with open(path, "wb") as f:
+            pickle.dump([(np.arange(3, dtype="float32"), np.int64(7), "text")], f, protocol=2)
+        (array, number, word), = common.cluster_files_reader(path, 1, 0)()
+        self.assertEqual((array.tolist(), number, word), ([0, 1, 2], 7, "text"))
+        with open(path, "wb") as f:
+            pickle.dump([Evil()], f)
+        with self.assertRaisesRegex(pickle.UnpicklingError, "only numbers, texts and arrays are read"):
+            list(common.cluster_files_reader(path, 1, 0)())
+        self.assertFalse(os.path.exists(marker))
+        list(common.cluster_files_reader(path, 1, 0, loader=pickle.load)())  # where the file is trusted
+        self.assertTrue(os.path.exists(marker))
+
     def test_v2_sees_them_too(self):
         import paddle.v2 as v2
         self.assertIs(v2.dataset, paddle.dataset)

@@ -32,6 +32,25 @@ class Guides(JobCase):
             one = len(losses) // 10  # batches of a pass
             self.assertLess(sum(losses[-one:]), sum(losses[:one]))
 
+    def test_role_unset_is_named(self):
+        """The scripts end without a word, wait for pservers, or fail for another reason; the cause is named."""
+        eps = self.endpoints(1)
+        wanted = "no role is set: the environment variable PADDLE_TRAINING_ROLE or TRAINING_ROLE must be TRAINER or"
+        self.start("silent", script=guide("quick_start.py"), env={"PADDLE_PSERVER_ENDPOINTS": eps[0], "TRAINERS": "2"})
+        self.wait("silent")
+        self.assertIn("called transpile() and ended without being a trainer or a pserver; " + wanted,
+                      self.log("silent"))
+        self.start("empty", script=guide("quick_start.py"))
+        self.wait("empty", 1)
+        self.assertRegex(self.log("empty"), r"pservers is empty: .*; and " + wanted)
+        self.start("wrong", script=guide("quick_start.py"),
+                   env={"PADDLE_PSERVER_ENDPOINTS": eps[0], "PADDLE_TRAINING_ROLE": "trainer"})
+        self.wait("wrong")
+        self.assertIn("PADDLE_TRAINING_ROLE is 'trainer': it must be TRAINER or PSERVER", self.log("wrong"))
+        self.start("waits", script=guide("bare_metal.py"), env={"PSERVERS": eps[0], "FLAGS_rpc_deadline": "300"})
+        self.wait("waits", 1)
+        self.assertRegex(self.log("waits"), r"gave up waiting .* This process is a trainer; " + wanted)
+
     def test_bare_metal(self):
         eps = self.endpoints(1)
         common = {"PSERVERS": eps[0], "SERVER_ENDPOINT": eps[0]}

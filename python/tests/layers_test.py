@@ -146,6 +146,7 @@ case("zeros_like", L.zeros_like, [X], np.zeros_like(X))
 case("create_tensor", lambda x: L.assign(x, L.create_tensor("float32")), [X], X)
 case("create_parameter", lambda: L.create_parameter([2, 3], "float32", default_initializer=ONE), [], np.ones((2, 3)))
 case("create_global_var", lambda: L.create_global_var([2], 1.5, "float32", persistable=True), [], [1.5, 1.5])
+case("Print", lambda x: L.Print(x, print_phase="backward"), [np.array([3.0], "float32")], [3.0])
 case("increment", lambda x: L.increment(x, value=2.0, in_place=False), [np.array([3.0], "float32")], [5.0])
 case("autoincreased_step_counter", lambda: L.autoincreased_step_counter(begin=5, step=2), [], [5])
 case("uniform_random", lambda: L.uniform_random([3, 2], min=0.0, max=1.0), [], None)
@@ -164,6 +165,8 @@ case("conv2d", lambda x: L.conv2d(x, num_filters=2, filter_size=[2, 1], stride=2
      (IMAGES[:, :, ::2, ::2] + IMAGES[:, :, 1::2, ::2]).sum(axis=1, keepdims=True).repeat(2, axis=1))
 case("pool2d", lambda x: L.pool2d(x, pool_size=2, pool_stride=2), [IMAGES],
      IMAGES.reshape(2, 3, 3, 2, 3, 2).max(axis=(3, 5)))
+case("adaptive_pool2d", lambda x: L.adaptive_pool2d(x, pool_size=1, pool_type="avg"), [IMAGES],
+     IMAGES.mean(axis=(2, 3), keepdims=True))
 case("pool2d", lambda x: L.pool2d(x, pool_type="avg", global_pooling=True), [IMAGES],
      IMAGES.mean(axis=(2, 3), keepdims=True))
 case("batch_norm", lambda x: L.batch_norm(x, act="relu"), [X],

@@ -71,6 +71,20 @@ class Naming(Case):
             unique_name.switch(old)
             self.assertEqual(unique_name.generate("fc"), "fc_3")
 
+    def test_a_program_built_in_two_guards(self):
+        with fresh() as net:
+            x = fluid.layers.data("x", [1])
+            with unique_name.guard():
+                doubled, added = fluid.layers.scale(x, 2.0), x + 1.0
+            with unique_name.guard():
+                total, less = fluid.layers.scale(fluid.layers.mean(x), 10.0), fluid.layers.mean(x) - 1.0
+            tensors = [fluid.layers.create_tensor("float32").name]
+            with unique_name.guard():
+                tensors.append(fluid.layers.create_tensor("float32").name)
+            self.assertEqual(len(set(tensors)), 2)
+            values = net.run({"x": np.array([[1], [2]], "float32")}, [doubled, added, total, less])
+        self.assertEqual([v.ravel().tolist() for v in values], [[2, 4], [2, 3], [15], [0.5]])
+
     def test_name_scope_marks_ops_only(self):
         with fresh() as net:
             with fluid.name_scope("outer"), fluid.name_scope("inner"):

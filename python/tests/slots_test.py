@@ -66,6 +66,25 @@ class Slots(unittest.TestCase):
     def value(self, name):
         return np.array(fluid.global_scope().find_var(name).get_tensor())
 
+    def test_a_loader_of_a_data_set(self):
+        names, records = self.write(files=2, records=10)
+        for kind in ("QueueDataset", "InMemoryDataset"):
+            d = self.dataset(kind, names, batch=8)
+            if kind == "InMemoryDataset":
+                d.load_into_memory()
+            for drop_last, wanted in ((True, [8, 8]), (False, [8, 8, 4])):
+                feeds = list(fluid.io.DataLoader.from_dataset(d, fluid.cpu_places(), drop_last=drop_last)())
+                self.assertEqual([len(feed["label"]) for (feed,) in feeds], wanted)
+                self.assertEqual(feeds[0][0]["ids"].recursive_sequence_lengths(), [[len(r[1]) for r in records[:8]]])
+                np.testing.assert_allclose(feeds[1][0]["dense"].numpy(), [r[0] for r in records[8:16]], rtol=1e-6)
+        self.network()
+        (cost,) = self.exe.run(self.test_program, feed=feeds[0], fetch_list=[self.cost])
+        self.assertAlmostEqual(float(cost[0]), np.mean([r[2]**2 for r in records[:8]]), places=4)
+        with self.assertRaisesRegex(NotImplementedError, "cut -d ' ' -f 3-"):
+            d.set_parse_ins_id(True)
+        with self.assertRaisesRegex(TypeError, "QueueDataset or an InMemoryDataset"):
+            fluid.io.DataLoader.from_dataset("files", None)
+
     def test_one_thread_is_the_plain_loop(self):
         names, records = self.write()
         self.network()

@@ -9,6 +9,7 @@ from unittest import mock
 
 import numpy as np
 
+import paddle.fluid as fluid
 import paddle.v2 as paddle
 from paddle.v2 import config, topology
 
@@ -166,6 +167,61 @@ class V2(unittest.TestCase):
             self.assertTrue((parameters[parameters.names()[0]] != before).all(), type(update).__name__)
         with self.assertRaisesRegex(ValueError, "stay constant"):
             o.AdaGrad(learning_rate_schedule="poly", learning_rate_decay_a=0.1)
+
+
+class Names(unittest.TestCase):
+    """Names of the loss and of the optimizer differ from those of the layers: all are one program."""
+
+    def setUp(self):
+        topology._counts.clear()
+        guard = fluid.unique_name.guard()  # as in a process that has built nothing yet
+        guard.__enter__()
+        self.addCleanup(guard.__exit__, None, None, None)
+
+    def train(self, coeff):
+        """Three steps with a bias that learns twice as fast; one of four samples is classified wrongly."""
+        x = paddle.layer.data(name="x", type=paddle.data_type.dense_vector(1))
+        guess = paddle.layer.fc(x, size=2, act=paddle.activation.Softmax(),
+                                param_attr=paddle.attr.Param(name="w", initializer=lambda name: np.array([[1.0, 0]])),
+                                bias_attr=paddle.attr.Param(name="b", learning_rate=2.0))
+        label = paddle.layer.data(name="label", type=paddle.data_type.integer_value(2))
+        cost = paddle.layer.classification_cost(guess, label, coeff=coeff)
+        parameters, events = paddle.parameters.create(cost), []
+        trainer = paddle.trainer.SGD(cost, parameters, paddle.optimizer.Momentum(learning_rate=0.003))
+        batch = [([v], int(v < 2)) for v in (1.0, 2.0, 3.0, 4.0)]
+        trainer.train(lambda: iter([batch] * 3), event_handler=events.append)
+        return parameters, [e for e in events if isinstance(e, paddle.event.EndIteration)]
+
+    def test_metrics_are_those_of_the_evaluator(self):
+        _, events = self.train(coeff=1.0)
+        self.assertEqual([e.metrics["classification_error_evaluator"] for e in events], [0.25] * 3)
+
+    def test_a_coefficient_and_a_bias_with_a_rate_of_its_own(self):
+        parameters, events = self.train(coeff=0.5)
+        x, label = np.array([1.0, 2, 3, 4])[:, None], np.array([1, 0, 0, 0])
+        w, b, want = np.array([[1.0, 0]]), np.zeros(2), []
+        for _ in range(3):
+            p = np.exp(x @ w + b)
+            p /= p.sum(1, keepdims=True)
+            want.append(0.5 * -np.log(p[range(4), label]).mean())
+            p[range(4), label] -= 1
+            w, b = w - 0.003 * 0.5 * x.T @ p, b - 0.003 * 2 * 0.5 * p.sum(0)
+        np.testing.assert_allclose([e.cost for e in events], want, rtol=1e-5)
+        np.testing.assert_allclose(parameters["w"], w, rtol=1e-5)
+        np.testing.assert_allclose(parameters["b"], b, rtol=1e-4)
+
+    def test_two_trainers_of_the_same_parameters_keep_their_own_state(self):
+        def train(rates):
+            topology._counts.clear()
+            _, cost = linear()
+            parameters = paddle.parameters.create(cost)
+            parameters["___fc_layer_0__.w0"] = np.ones((3, 1))
+            both = [paddle.trainer.SGD(cost, parameters, paddle.optimizer.Momentum(momentum=0.0, learning_rate=r))
+                    for r in rates]
+            both[0].train(paddle.batch(lambda: iter(samples()), 4))
+            return parameters["___fc_layer_0__.w0"]
+
+        np.testing.assert_array_equal(train([0.01, 0.5]), train([0.01]))
 
 
 class Tar(unittest.TestCase):

@@ -4,6 +4,6 @@ A set is searched for in the directory of `--data_dir` (environment: PADDLE_INIT
 `~/.cache/paddle/dataset`, in each also in a directory of the set's name; files may be plain, .gz or .xz. Where a set is
 nowhere, records of the same shape are generated from a fixed seed, and a line on stderr says so.
 """
-from . import common, imikolov, mnist, uci_housing
+from . import cifar, common, conll05, imdb, imikolov, mnist, movielens, sentiment, uci_housing, wmt14
 
-__all__ = ["common", "imikolov", "mnist", "uci_housing"]
+__all__ = ["cifar", "common", "conll05", "imdb", "imikolov", "mnist", "movielens", "sentiment", "uci_housing", "wmt14"]

@@ -1,10 +1,11 @@
 """Where data sets are, and files of samples for jobs with several trainers."""
+import collections
 import glob
 import hashlib
 import os
 import pickle
 import sys
-from typing import Any, Callable, Dict, Iterator, List
+from typing import IO, Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
 
 import numpy as np
 
@@ -28,10 +29,18 @@ def places() -> "_core.DataPlaces":
 
 
 def print_once(sentence: str) -> None:
-    """Prints a sentence to stderr, once per process."""
+    """Warns on stderr that records are generated: each sentence once per process, and a reminder when the script
+    ends."""
     if sentence not in _printed:
+        import atexit
+        atexit.unregister(_remind)  # registered once, however many sets there are
+        atexit.register(_remind)
         _printed.add(sentence)
-        print(sentence, file=sys.stderr)
+        print("warning: " + sentence, file=sys.stderr)
+
+
+def _remind() -> None:
+    print("warning: this script used generated data, and its figures say nothing about real data", file=sys.stderr)
 
 
 def read_known(set_name: str, first_file: str, test: bool) -> Iterator[List[np.ndarray]]:
@@ -49,6 +58,22 @@ def read_known(set_name: str, first_file: str, test: bool) -> Iterator[List[np.n
         yield from reader
     finally:
         idle.append(reader)
+
+
+def find(set_name: str, file_name: str, records: str) -> Optional[str]:
+    """The path of a set's file, or None where it is not on this machine; then says that `records` are generated."""
+    for path in (os.path.join(DATA_HOME, set_name, file_name), _core.find_dataset(set_name, file_name, places())):
+        if path and os.path.isfile(path):
+            return path
+    print_once(f"paddle.dataset.{set_name}: {file_name} is not on this machine (put it into "
+               f"{os.path.join(DATA_HOME, set_name)}): {records} are generated from seed 1")
+    return None
+
+
+def count_words(documents: Iterable[Iterable[str]]) -> List[Tuple[str, int]]:
+    """(word, how often), from the most frequent on; words that are equally frequent by their letters."""
+    counts = collections.Counter(word for document in documents for word in document)
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
 def md5file(fname: str) -> str:
@@ -103,11 +128,31 @@ def split(reader: Callable[[], Iterator[Any]], line_count: int, suffix: str = "%
         flush()
 
 
+class _Samples(pickle.Unpickler):
+    """Reads lists of numbers, texts and arrays, and nothing that could run code."""
+
+    ALLOWED = {"_reconstruct", "ndarray", "dtype", "scalar", "_frombuffer"}
+
+    def find_class(self, module: str, name: str) -> Any:
+        if module.split(".")[0] == "numpy" and name in self.ALLOWED:
+            return super().find_class(module, name)
+        if (module, name) == ("_codecs", "encode"):  # the bytes of an array, as old protocols write them
+            return super().find_class(module, name)
+        raise pickle.UnpicklingError(f"the file names {module}.{name}, and only numbers, texts and arrays are read; "
+                                     "give a loader for files that you trust")
+
+
+def load_samples(f: IO[bytes]) -> Any:
+    """What `split` wrote, as far as it is made of numbers, texts, lists, tuples, dicts and arrays."""
+    return _Samples(f).load()
+
+
 def cluster_files_reader(files_pattern: str, trainer_count: int, trainer_id: int,
-                         loader: Callable = pickle.load) -> Callable[[], Iterator[Any]]:
+                         loader: Optional[Callable] = None) -> Callable[[], Iterator[Any]]:
     """A reader of the samples in every `trainer_count`-th file that matches the pattern, from number `trainer_id` on.
 
-    loader(f): the list of samples of a file that `split` wrote.
+    loader(f): the list of samples of a file that `split` wrote. None reads numbers, texts and arrays, as files are not
+        trusted; other objects need a loader of your own, such as pickle.load.
     """
     if not 0 <= trainer_id < trainer_count:
         raise ValueError(f"trainer_id must be 0 to {trainer_count - 1}, got {trainer_id}")
@@ -118,6 +163,6 @@ def cluster_files_reader(files_pattern: str, trainer_count: int, trainer_id: int
             raise FileNotFoundError(f"no file matches {files_pattern}")
         for path in files[trainer_id::trainer_count]:
             with open(path, "rb") as f:
-                yield from loader(f)
+                yield from (loader or load_samples)(f)
 
     return samples

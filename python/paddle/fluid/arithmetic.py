@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import numbers
 
-from . import unique_name
-
 __all__ = ["Arithmetic"]
 
 
 def _result(block, dtype):
-    return block.create_var(name=unique_name.generate("tmp"), dtype=dtype)
+    return block.create_var(name=block._new_name("tmp"), dtype=dtype)
 
 
 def _scalar(block, value, dtype):

@@ -44,7 +44,7 @@ def _clip_errors(block) -> None:
         if clip is None or not block.has_var(grad):
             continue
         last = max((i for i, op in enumerate(block.ops) if grad in op.output_arg_names), default=None)
-        if last is None:
+        if last is None or block.ops[last].type == "clip":
             continue
         block._insert_op(last + 1, type="clip", inputs={"X": [grad]}, outputs={"Out": [grad]},
                          attrs={"min": clip.min, "max": clip.max, "op_role": 1})
@@ -74,6 +74,7 @@ def gradients(targets, inputs, target_gradients=None, no_grad_set=None) -> List[
     return [block.var(name) if name else None for name in found]
 
 
-def calc_gradient(targets, inputs, target_gradients=None, no_grad_set=None) -> List[Optional[Variable]]:
-    """The older name of `gradients`."""
-    return gradients(targets, inputs, target_gradients, no_grad_set)
+def calc_gradient(targets, inputs, target_gradients=None, no_grad_set=None):
+    """The older name of `gradients`; with one input the gradient itself, not a list of it."""
+    found = gradients(targets, inputs, target_gradients, no_grad_set)
+    return found[0] if len(found) == 1 else found

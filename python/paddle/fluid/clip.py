@@ -7,11 +7,11 @@ optimizer is: clip, then weight decay, then update.
 """
 from __future__ import annotations
 
-from typing import Optional, Sequence
+from typing import Callable, Optional, Sequence
 
 __all__ = [
-    "BaseErrorClipAttr", "BaseGradientClipAttr", "ErrorClipByValue", "GradientClipByGlobalNorm",
-    "GradientClipByNorm", "GradientClipByValue", "NullGradientClipAttr", "set_gradient_clip"]
+    "BaseErrorClipAttr", "BaseGradientClipAttr", "ErrorClipByValue", "error_clip_callback", "GradientClipByGlobalNorm",
+    "GradientClipBase", "GradientClipByNorm", "GradientClipByValue", "NullGradientClipAttr", "set_gradient_clip"]
 
 
 class BaseErrorClipAttr:
@@ -32,8 +32,22 @@ class ErrorClipByValue(BaseErrorClipAttr):
         return f"ByValue, min={self.min:f}, max={self.max:f}"
 
 
+def error_clip_callback(block, context) -> None:
+    """A callback of `append_backward` that limits gradients by `error_clip`; append_backward does so by itself."""
+    from .backward import _clip_errors
+    _clip_errors(block)
+
+
 class BaseGradientClipAttr:
-    """Base of clips of parameters' gradients."""
+    """Base of clips of parameters' gradients.
+
+    need_clip: a function of a parameter: whether an optimizer's `grad_clip` counts for it; without it, for all.
+    """
+
+    def __init__(self, need_clip: Optional[Callable] = None):
+        if need_clip is not None and not callable(need_clip):
+            raise TypeError(f"need_clip should be a function of a parameter, found {type(need_clip).__name__}")
+        self.need_clip = need_clip
 
     def _plain(self) -> Optional[dict]:
         """The clip as the object that a job file holds."""
@@ -53,7 +67,8 @@ class NullGradientClipAttr(BaseGradientClipAttr):
 class GradientClipByValue(BaseGradientClipAttr):
     """Limits each element of a gradient to [min, max]; `min` is -max where it is not given."""
 
-    def __init__(self, max: float, min: Optional[float] = None):
+    def __init__(self, max: float, min: Optional[float] = None, need_clip: Optional[Callable] = None):
+        super().__init__(need_clip)
         self.max = float(max)
         self.min = -self.max if min is None else float(min)
 
@@ -67,7 +82,8 @@ class GradientClipByValue(BaseGradientClipAttr):
 class GradientClipByNorm(BaseGradientClipAttr):
     """Scales a gradient down where its norm is above `clip_norm`; each parameter for itself."""
 
-    def __init__(self, clip_norm: float):
+    def __init__(self, clip_norm: float, need_clip: Optional[Callable] = None):
+        super().__init__(need_clip)
         self.clip_norm = float(clip_norm)
 
     def _plain(self) -> Optional[dict]:
@@ -80,7 +96,8 @@ class GradientClipByNorm(BaseGradientClipAttr):
 class GradientClipByGlobalNorm(BaseGradientClipAttr):
     """Scales the gradients of all parameters of a group together, so that their joint norm stays below `clip_norm`."""
 
-    def __init__(self, clip_norm: float, group_name: str = "default_group"):
+    def __init__(self, clip_norm: float, group_name: str = "default_group", need_clip: Optional[Callable] = None):
+        super().__init__(need_clip)
         self.clip_norm = float(clip_norm)
         self.group_name = group_name
 
@@ -89,6 +106,9 @@ class GradientClipByGlobalNorm(BaseGradientClipAttr):
 
     def __repr__(self) -> str:
         return f"ByGlobalNorm, clip_norm={self.clip_norm:f}, group_name={self.group_name}"
+
+
+GradientClipBase = BaseGradientClipAttr  # its name in 1.8
 
 
 def _from_plain(plain: Optional[dict]) -> Optional[BaseGradientClipAttr]:

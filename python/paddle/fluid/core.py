@@ -5,7 +5,7 @@ import os
 import numpy as np
 
 from .._core import (ConfigError, DataError, EnforceNotMet, FileError, LoDTensor, NumericError, PeerError,
-                     ProtocolError, Scope)
+                     ProtocolError, Scope, did_you_mean)
 
 __all__ = [
     "ConfigError", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "DataError", "EnforceNotMet", "FileError", "LoDTensor",
@@ -42,6 +42,11 @@ class VarDesc:
 
         def __str__(self):
             return f"VarType.{self.name}"
+
+        __repr__ = __str__
+
+        def __format__(self, spec):
+            return format(str(self), spec)
 
 
 _DTYPE_NAMES = {

@@ -3,12 +3,12 @@ from __future__ import annotations
 
 from typing import Optional, Sequence
 
-from .layers._call import call
+from .layers._call import Variable, call
 
 __all__ = ["data"]
 
 
-def data(name: str, shape: Sequence[Optional[int]], dtype="float32", lod_level: int = 0):
+def data(name: str, shape: Sequence[Optional[int]], dtype="float32", lod_level: int = 0) -> Variable:
     """A variable that is fed, as `fluid.layers.data`, but with its full shape: nothing is put in front.
 
     Args:
@@ -20,5 +20,7 @@ def data(name: str, shape: Sequence[Optional[int]], dtype="float32", lod_level: 
     Example:
         >>> x = fluid.data(name="x", shape=[None, 13], dtype="float32")
     """
-    return call("data", name=name, shape=[-1 if length is None else length for length in shape],
-                append_batch_size=False, dtype=dtype, lod_level=lod_level)
+    out = call("data", name=name, shape=[-1 if length is None else length for length in shape],
+               append_batch_size=False, dtype=dtype, lod_level=lod_level)
+    out.is_data = True
+    return out

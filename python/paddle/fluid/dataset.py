@@ -12,7 +12,7 @@ import atexit
 import random
 import sys
 import threading
-from typing import Any, Callable, List, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from .. import _core
 from . import core
@@ -164,6 +164,17 @@ class DatasetBase:
         """What a pass reads: SlotFiles or SlotMemory."""
         raise NotImplementedError
 
+    def _batches(self) -> Iterator[Tuple[int, Dict[str, "core.LoDTensor"]]]:
+        """One pass in this thread: how many samples a batch has, and the batch as a feed."""
+        source = self._source()
+        stream = source.open() if isinstance(source, _core.SlotFiles) else source
+        names = [v.name for v in self.use_var]
+        fields = stream.next()
+        while fields is not None:
+            lod = fields[0].lod()
+            yield len(lod[0]) - 1 if lod else fields[0].shape()[0], dict(zip(names, fields))
+            fields = stream.next()
+
 
 class QueueDataset(DatasetBase):
     """Files are read while training goes on, each by one thread. Cannot be shuffled."""
@@ -224,6 +235,16 @@ class InMemoryDataset(DatasetBase):
 
     def set_fleet_send_sleep_seconds(self, fleet_send_sleep_seconds: int = 0) -> None:
         """Accepted for Fluid's scripts: records stay with the worker that read them."""
+
+    def set_parse_ins_id(self, parse_ins_id: bool) -> None:
+        """Whether lines begin with "1 <id of the record>". Only False is supported: the pipe command removes ids."""
+        if parse_ins_id:
+            raise NotImplementedError("records with ids are not supported: remove the first two words of each line in "
+                                      "the pipe command, e.g. with cut -d ' ' -f 3-")
+
+    def set_merge_by_lineid(self, merge_size: int = 2) -> None:
+        """Not supported: records are not merged by their ids."""
+        raise NotImplementedError("records are not merged by their ids: write what belongs together into one line")
 
     def _loaded(self) -> "_core.SlotMemory":
         if self._memory is None:

@@ -4,7 +4,7 @@ import contextlib
 import numpy as np
 
 from .. import _core
-from . import core, framework, profiler
+from . import core, flags, framework, profiler
 from .framework import Program, Variable
 
 __all__ = ["Executor", "Scope", "global_scope", "scope_guard"]
@@ -54,6 +54,9 @@ class Executor:
     """Runs programs on the CPU.
 
     place: CPUPlace(); None means the same.
+
+    With FLAGS_check_nan_inf=1 in the environment (or fluid.set_flags) every result is checked, and the first op that
+    gives an infinity or NaN is named in a NumericError; that takes time.
     """
 
     def __init__(self, place=None):
@@ -62,14 +65,16 @@ class Executor:
                 core._no_gpu()
             raise TypeError(f"Executor takes a place such as CPUPlace(), found {place!r}")
         self.place = core.CPUPlace() if place is None else place
-        self._plain = self._core = _core.Executor()  # _core is what runs: another one while times are measured
+        self._checks = flags.get_flags("FLAGS_check_nan_inf")["FLAGS_check_nan_inf"]
+        # _core is what runs: another one while times are measured.
+        self._plain = self._core = _core.Executor(check_nan_inf=self._checks)
         self._threaded = {}
         self._closed = False
         self._jobs = set()  # halves of divided programs that it has run: close() leaves their jobs
         profiler._register(self)
 
     def _measure(self, on: bool):
-        self._core = _core.Executor(profile=True) if on else self._plain
+        self._core = _core.Executor(check_nan_inf=self._checks, profile=True) if on else self._plain
 
     def _costs(self) -> list:
         return [] if self._core is self._plain else self._core.profile()
@@ -79,7 +84,7 @@ class Executor:
         if threads == 1 or self._core is not self._plain:
             return self._core
         if threads not in self._threaded:
-            self._threaded[threads] = _core.Executor(threads=threads)
+            self._threaded[threads] = _core.Executor(threads=threads, check_nan_inf=self._checks)
         return self._threaded[threads]
 
     def run(self, program=None, feed=None, fetch_list=None, feed_var_name="feed", fetch_var_name="fetch", scope=None,

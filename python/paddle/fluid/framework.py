@@ -4,13 +4,21 @@ from collections import OrderedDict
 
 from .. import _core
 from . import core, unique_name
+from .core import convert_np_dtype_to_dtype_
+from .flags import get_flags, set_flags
+from .regularizer import WeightDecayRegularizer
 from .variable import Operator, Parameter, Variable
 
 __all__ = [
-    "Block", "Operator", "Parameter", "Program", "Variable", "default_main_program", "default_startup_program",
-    "default_trainer_program", "name_scope", "program_guard", "grad_var_name", "switch_main_program",
+    "Block", "EMPTY_VAR_NAME", "GRAD_VAR_SUFFIX", "Operator", "Parameter", "Program", "Variable",
+    "default_main_program", "default_startup_program", "default_trainer_program", "convert_np_dtype_to_dtype_",
+    "get_flags", "name_scope", "program_guard", "grad_var_name", "set_flags", "switch_main_program",
     "switch_startup_program",
 ]
+
+
+GRAD_VAR_SUFFIX = "@GRAD"  # behind the name of a variable: its gradient
+EMPTY_VAR_NAME = "@EMPTY@"  # in a slot: no variable
 
 
 def grad_var_name(name: str) -> str:
@@ -27,6 +35,17 @@ def _names(slots) -> dict:
         items = items if isinstance(items, (list, tuple)) else [items]
         out[slot] = [i.name if isinstance(i, Variable) else i for i in items]
     return out
+
+
+def _decay(regularizer):
+    """A regularizer as the core keeps it: ("l2", 0.01), or None."""
+    if regularizer is None:
+        return None
+    if not isinstance(regularizer, WeightDecayRegularizer):
+        raise TypeError("a regularizer should be one of fluid.regularizer, e.g. L2Decay(0.01), found "
+                        f"{type(regularizer).__name__}")
+    (pair,) = regularizer._plain().items()
+    return pair
 
 
 def _plain_attrs(attrs) -> dict:
@@ -101,10 +120,18 @@ class Block:
         """Its parameters, in order of creation."""
         return [v for v in self.vars.values() if isinstance(v, Parameter)]
 
+    def _new_name(self, key: str) -> str:
+        """The next name of `key` that the block has not: parts of a program may be built in several unique_name
+        guards."""
+        name = unique_name.generate(key)
+        while self.has_var(name):
+            name = unique_name.generate(key)
+        return name
+
     def create_var(self, name=None, shape=(), dtype="float32", type=core.VarDesc.VarType.LOD_TENSOR, lod_level=0,
                    persistable=False, stop_gradient=False, **ignored) -> Variable:
         """Adds a variable; one that exists already is returned as it stands."""
-        name = unique_name.generate("_generated_var") if name is None else name
+        name = self._new_name("_generated_var") if name is None else name
         kind = core.VarDesc.VarType(type).name.lower()
         dtype = core.dtype_name("float32" if dtype is None else dtype)
         self._core.create_var(name, dtype, () if shape is None else shape, kind, lod_level or 0, bool(persistable),
@@ -112,12 +139,23 @@ class Block:
         return self._wrap(name)
 
     def create_parameter(self, shape, dtype, name=None, trainable=True, optimize_attr=None, regularizer=None,
-                         **ignored) -> Parameter:
-        """Adds a parameter; its first value comes from an op that the caller adds to the startup program."""
-        name = unique_name.generate("_param") if name is None else name
+                         initializer=None, gradient_clip_attr=None, do_model_average=True, **ignored) -> Parameter:
+        """Adds a parameter.
+
+        initializer: puts the op that makes its first value into this block; without it the caller adds one to the
+            startup program. A parameter that an op of the block writes already keeps that op.
+        regularizer: `fluid.regularizer.L1Decay` or `L2Decay`.
+        """
+        name = self._new_name("_param") if name is None else name
         rate = (optimize_attr or {}).get("learning_rate", 1.0)
-        self._core.create_parameter(name, core.dtype_name(dtype), shape, bool(trainable), rate, regularizer)
-        return self._wrap(name)
+        self._core.create_parameter(name, core.dtype_name(dtype), shape, bool(trainable), rate, _decay(regularizer))
+        parameter = self._wrap(name)
+        parameter._core.model_average = bool(do_model_average)
+        if gradient_clip_attr is not None:
+            parameter.gradient_clip_attr = gradient_clip_attr
+        if initializer is not None and parameter.op is None:
+            initializer(parameter, self)
+        return parameter
 
     def append_op(self, type=None, inputs=None, outputs=None, attrs=None, **ignored) -> Operator:
         """Adds an op after checking it against its definition; shapes of its outputs are inferred."""
@@ -233,6 +271,9 @@ class Program:
         clone before minimize()."""
         copy = Program._over(self._core.clone(for_test))
         copy._distributed = self._distributed
+        for name, var in self.global_block()._known.items():
+            if var.is_data and copy.global_block().has_var(name):
+                copy.global_block().var(name).is_data = True
         return copy
 
     def _prune(self, targets) -> "Program":

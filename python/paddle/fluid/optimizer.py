@@ -6,7 +6,7 @@ appends the backward ops, then clips, decays and updates the parameters, in the 
 """
 from __future__ import annotations
 
-from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from .backward import append_backward
 from .clip import BaseGradientClipAttr
 from .framework import Program, Variable, default_main_program, default_startup_program, program_guard
 from .regularizer import WeightDecayRegularizer
+from .unsupported import instead_of
 
 __all__ = [
     "Adadelta", "AdadeltaOptimizer", "Adagrad", "AdagradOptimizer", "Adam", "AdamOptimizer", "Adamax",
@@ -33,18 +34,23 @@ class Optimizer:
         learning_rate: a float, or a Variable [1] that a schedule computes (`fluid.layers.exponential_decay`, ...).
         regularization: `fluid.regularizer.L1Decay` or `L2Decay`, for parameters that have none of their own.
         name: stands in front of the names of the optimizer's state.
+        parameter_list: parameters or their names that `minimize` updates; without it all trainable ones.
+        grad_clip: one of `fluid.clip.GradientClip*`, for parameters that have none of their own.
     """
 
     type = ""  # of the op, and of the row that a job file names
 
     def __init__(self, learning_rate: Rate, regularization: Optional[WeightDecayRegularizer] = None,
-                 name: Optional[str] = None):
+                 name: Optional[str] = None, parameter_list: Optional[Sequence] = None,
+                 grad_clip: Optional[BaseGradientClipAttr] = None):
         if isinstance(learning_rate, bool) or not isinstance(learning_rate, (float, np.floating, Variable)):
             raise TypeError(f"learning rate should be float or Variable, got {type(learning_rate)} here")
         if regularization is not None and not isinstance(regularization, WeightDecayRegularizer):
             raise TypeError("regularization should be one of fluid.regularizer, e.g. L2Decay(0.01), got "
                             f"{type(regularization)}")
+        _check_clip(grad_clip)
         self._learning_rate = learning_rate
+        self._parameter_list, self._grad_clip = parameter_list, grad_clip
         self.regularization = regularization
         self._name = name
         self._rates: dict = {}  # program -> the variable of the learning rate
@@ -61,11 +67,20 @@ class Optimizer:
             out["name"] = self._name
         if self.regularization is not None:
             out.update(self._decay())
-        if grad_clip is not None:
-            if not isinstance(grad_clip, BaseGradientClipAttr):
-                raise TypeError(f"grad_clip should be one of fluid.clip.GradientClip*, got {type(grad_clip)}")
+        if grad_clip is not None and grad_clip._plain() is not None:
             out["gradient_clip"] = grad_clip._plain()
         return out
+
+    def _clip_of(self, params_grads: Pairs, grad_clip: Optional[BaseGradientClipAttr]):
+        """The clip for all parameters. One that chooses its parameters is given to those, and then there is none."""
+        clip = self._grad_clip if grad_clip is None else grad_clip
+        _check_clip(clip)
+        if clip is None or clip.need_clip is None:
+            return clip
+        for param, _ in params_grads:
+            if param.gradient_clip_attr is None and clip.need_clip(param):
+                param.gradient_clip_attr = clip
+        return None
 
     def _decay(self) -> dict:
         return self.regularization._plain()
@@ -85,7 +100,7 @@ class Optimizer:
                  parameter_list: Optional[Sequence] = None, no_grad_set=None,
                  callbacks: Optional[Sequence[Callable]] = None) -> Pairs:
         """The first half of `minimize`: appends the backward ops and returns [(parameter, gradient)]."""
-        return append_backward(loss, parameter_list, no_grad_set, callbacks)
+        return append_backward(loss, parameter_list or self._parameter_list, no_grad_set, callbacks)
 
     def apply_gradients(self, params_grads: Pairs, _grad_clip: Optional[BaseGradientClipAttr] = None) -> list:
         """The second half: clips, decays and updates; returns the ops that update.
@@ -98,7 +113,8 @@ class Optimizer:
         program = params_grads[0][0].block.program
         before = _rates_in(program)
         with program_guard(program):
-            made = layer_helper.call(_core.apply_gradients, self._describe(program, _grad_clip),
+            clip = self._clip_of(params_grads, _grad_clip)
+            made = layer_helper.call(_core.apply_gradients, self._describe(program, clip),
                                      [(p.name, g.name) for p, g in params_grads if g is not None])
         for name in _rates_in(program) - before:
             self._rates[program] = program.global_block().var(name)
@@ -120,7 +136,7 @@ class Optimizer:
             startup_program: gets the first values of the optimizer's state; without it the default one.
             parameter_list: parameters or their names; without it all trainable ones.
             no_grad_set: variables or their names into which no gradient flows.
-            grad_clip: a clip for all parameters that have none of their own.
+            grad_clip: in the place of the optimizer's own.
 
         Returns:
             (ops that update, [(parameter, gradient)])
@@ -133,6 +149,11 @@ class Optimizer:
                 raise ValueError(f"the loss '{loss.name}' depends on no trainable parameter, so there is nothing to "
                                  "optimize")
             return self.apply_gradients(params_grads, grad_clip), params_grads
+
+
+def _check_clip(clip: Any) -> None:
+    if clip is not None and not isinstance(clip, BaseGradientClipAttr):
+        raise TypeError(f"grad_clip should be one of fluid.clip.GradientClip*, got {type(clip)}")
 
 
 def _rates_in(program: Program) -> set:
@@ -151,8 +172,9 @@ class MomentumOptimizer(Optimizer):
     type = "momentum"
 
     def __init__(self, learning_rate: Rate, momentum: float, use_nesterov: bool = False, regularization=None,
-                 name: Optional[str] = None):
-        super().__init__(learning_rate, regularization, name)
+                 name: Optional[str] = None,
+                 parameter_list: Optional[Sequence] = None, grad_clip: Optional[BaseGradientClipAttr] = None):
+        super().__init__(learning_rate, regularization, name, parameter_list, grad_clip)
         self._momentum, self._use_nesterov = momentum, bool(use_nesterov)
 
     def _arguments(self) -> dict:
@@ -165,8 +187,9 @@ class AdagradOptimizer(Optimizer):
     type = "adagrad"
 
     def __init__(self, learning_rate: Rate, epsilon: float = 1.0e-6, regularization=None, name: Optional[str] = None,
-                 initial_accumulator_value: float = 0.0):
-        super().__init__(learning_rate, regularization, name)
+                 initial_accumulator_value: float = 0.0,
+                 parameter_list: Optional[Sequence] = None, grad_clip: Optional[BaseGradientClipAttr] = None):
+        super().__init__(learning_rate, regularization, name, parameter_list, grad_clip)
         self._epsilon, self._initial = epsilon, initial_accumulator_value
 
     def _arguments(self) -> dict:
@@ -184,8 +207,9 @@ class AdamOptimizer(Optimizer):
     type = "adam"
 
     def __init__(self, learning_rate: Rate = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8,
-                 regularization=None, name: Optional[str] = None, lazy_mode: bool = False):
-        super().__init__(learning_rate, regularization, name)
+                 regularization=None, name: Optional[str] = None, lazy_mode: bool = False,
+                 parameter_list: Optional[Sequence] = None, grad_clip: Optional[BaseGradientClipAttr] = None):
+        super().__init__(learning_rate, regularization, name, parameter_list, grad_clip)
         self._beta1, self._beta2, self._epsilon, self._lazy_mode = beta1, beta2, epsilon, bool(lazy_mode)
 
     def _arguments(self) -> dict:
@@ -199,8 +223,9 @@ class AdamaxOptimizer(Optimizer):
     type = "adamax"
 
     def __init__(self, learning_rate: Rate = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8,
-                 regularization=None, name: Optional[str] = None):
-        super().__init__(learning_rate, regularization, name)
+                 regularization=None, name: Optional[str] = None,
+                 parameter_list: Optional[Sequence] = None, grad_clip: Optional[BaseGradientClipAttr] = None):
+        super().__init__(learning_rate, regularization, name, parameter_list, grad_clip)
         self._beta1, self._beta2, self._epsilon = beta1, beta2, epsilon
 
     def _arguments(self) -> dict:
@@ -213,8 +238,9 @@ class DecayedAdagradOptimizer(Optimizer):
     type = "decayed_adagrad"
 
     def __init__(self, learning_rate: Rate, decay: float = 0.95, epsilon: float = 1.0e-6, regularization=None,
-                 name: Optional[str] = None):
-        super().__init__(learning_rate, regularization, name)
+                 name: Optional[str] = None,
+                 parameter_list: Optional[Sequence] = None, grad_clip: Optional[BaseGradientClipAttr] = None):
+        super().__init__(learning_rate, regularization, name, parameter_list, grad_clip)
         self._decay_rate, self._epsilon = decay, epsilon
 
     def _arguments(self) -> dict:
@@ -230,8 +256,9 @@ class AdadeltaOptimizer(Optimizer):
     type = "adadelta"
 
     def __init__(self, learning_rate: Rate, epsilon: float = 1.0e-6, rho: float = 0.95, regularization=None,
-                 name: Optional[str] = None):
-        super().__init__(learning_rate, regularization, name)
+                 name: Optional[str] = None,
+                 parameter_list: Optional[Sequence] = None, grad_clip: Optional[BaseGradientClipAttr] = None):
+        super().__init__(learning_rate, regularization, name, parameter_list, grad_clip)
         self._epsilon, self._rho = epsilon, rho
 
     def _arguments(self) -> dict:
@@ -247,8 +274,9 @@ class RMSPropOptimizer(Optimizer):
     type = "rmsprop"
 
     def __init__(self, learning_rate: Rate, rho: float = 0.95, epsilon: float = 1.0e-6, momentum: float = 0.0,
-                 centered: bool = False, regularization=None, name: Optional[str] = None):
-        super().__init__(learning_rate, regularization, name)
+                 centered: bool = False, regularization=None, name: Optional[str] = None,
+                 parameter_list: Optional[Sequence] = None, grad_clip: Optional[BaseGradientClipAttr] = None):
+        super().__init__(learning_rate, regularization, name, parameter_list, grad_clip)
         for key, value in (("rho", rho), ("epsilon", epsilon), ("momentum", momentum)):
             if value is None:
                 raise ValueError(f"{key} is not set.")
@@ -265,8 +293,9 @@ class FtrlOptimizer(Optimizer):
     type = "ftrl"
 
     def __init__(self, learning_rate: Rate, l1: float = 0.0, l2: float = 0.0, lr_power: float = -0.5,
-                 regularization=None, name: Optional[str] = None):
-        super().__init__(learning_rate, regularization, name)
+                 regularization=None, name: Optional[str] = None,
+                 parameter_list: Optional[Sequence] = None, grad_clip: Optional[BaseGradientClipAttr] = None):
+        super().__init__(learning_rate, regularization, name, parameter_list, grad_clip)
         self._l1, self._l2, self._lr_power = l1, l2, lr_power
 
     def _arguments(self) -> dict:
@@ -287,8 +316,10 @@ RMSProp = RMSPropOptimizer
 Ftrl = FtrlOptimizer
 
 
-def __getattr__(name: str) -> Any:
-    if name.startswith("__"):
-        raise AttributeError(name)
-    raise AttributeError(f"fluid.optimizer has no '{name}': the core has these update rules: "
-                         + ", ".join(n for n in __all__ if n != "Optimizer" and not n.endswith("Optimizer")))
+if not TYPE_CHECKING:  # checkers of types report unknown names by themselves
+    def __getattr__(name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        hint = instead_of("fluid.optimizer", name)
+        raise AttributeError(f"fluid.optimizer has no '{name}'{hint}; the core has these update rules: "
+                             + ", ".join(n for n in __all__ if n != "Optimizer" and not n.endswith("Optimizer")))

@@ -4,6 +4,7 @@ from typing import Any, Callable, Iterator, List, Optional, Sequence
 from ..batch import batch
 from ..reader import buffered
 from .data_feeder import DataFeeder
+from .dataset import DatasetBase
 from .framework import Variable
 
 __all__ = ["DataLoader", "PyReader"]
@@ -35,6 +36,7 @@ class PyReader:
             raise ValueError(f"capacity says how many feeds may wait, at least 1; found {capacity!r}")
         self._feeder = DataFeeder(feed_list)
         self._capacity, self._return_list = capacity, return_list
+        self.iterable = True
         self._feeds: Optional[Callable[[], Iterator[Any]]] = None
 
     def decorate_sample_generator(self, sample_generator: Callable, batch_size: int, drop_last: bool = True,
@@ -89,3 +91,38 @@ class DataLoader(PyReader):
                        return_list: bool = False) -> "DataLoader":
         """A loader without a reader; its arguments are those of PyReader."""
         return DataLoader(feed_list, capacity, use_double_buffer, iterable, return_list)
+
+    @staticmethod
+    def from_dataset(dataset: DatasetBase, places: Any = None, drop_last: bool = True) -> "DatasetLoader":
+        """The batches of a data set of files, as feeds.
+
+        dataset: a QueueDataset or an InMemoryDataset with its records loaded.
+        places: accepted; feeds are made on the CPU.
+        drop_last: leave out a last batch that is not full.
+        """
+        return DatasetLoader(dataset, drop_last)
+
+
+class DatasetLoader:
+    """Feeds made of a data set by `DataLoader.from_dataset`.
+
+    >>> loader = fluid.io.DataLoader.from_dataset(dataset, fluid.cpu_places())
+    >>> for feed in loader():
+    ...     exe.run(feed=feed, fetch_list=[cost])
+    """
+
+    iterable = True
+
+    def __init__(self, dataset: DatasetBase, drop_last: bool = True):
+        if not isinstance(dataset, DatasetBase):
+            raise TypeError(f"dataset should be a QueueDataset or an InMemoryDataset, found {type(dataset).__name__}")
+        self._dataset, self._drop_last = dataset, drop_last
+
+    def __call__(self) -> Iterator[List[Any]]:
+        """A pass: lists with one dictionary of LoDTensors, as `run` takes them."""
+        size = self._dataset.batch_size
+        for rows, feed in self._dataset._batches():
+            if rows == size or not self._drop_last:
+                yield [feed]
+
+    __iter__ = __call__

@@ -10,6 +10,7 @@ class Variable(Arithmetic):
     """A variable of a block: what is known of it before it has a value."""
 
     error_clip = None
+    is_data = False  # whether fluid.data or fluid.layers.data made it
 
     def __init__(self, block, name: str):
         self.block = block

@@ -58,6 +58,13 @@ class Parameters:
         self.scope = fluid.Scope()
         self._shapes: Dict[str, Tuple[int, ...]] = {}
         self._sync = None  # brings the pservers' values here, where a trainer has some
+        self._trainers = 0
+
+    def _next_prefix(self) -> str:
+        """For the names of the next trainer's learning rate, momenta …, which are kept beside the values: none for the
+        first trainer, another one for each that follows, in all processes of a job alike."""
+        self._trainers += 1
+        return f"trainer_{self._trainers}_" if self._trainers > 1 else ""
 
     def _add(self, name: str, shape: Tuple[int, ...]) -> None:
         self._shapes[name] = shape

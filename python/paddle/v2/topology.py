@@ -1,4 +1,5 @@
 """From declared layers to a program."""
+import contextlib
 from collections import Counter
 from typing import Callable, Dict, List, Optional, Sequence
 
@@ -38,10 +39,13 @@ class Topology:
     """The program that computes some layers, and what belongs to it.
 
     main, startup: the programs. vars: layer name -> variable. data_layers: what is fed, in the order of the graph.
+    prefix: stands in front of the names that the programs make up.
     """
 
-    def __init__(self, outputs: Sequence[LayerOutput], is_test: bool = False, defaults: Optional[Defaults] = None):
+    def __init__(self, outputs: Sequence[LayerOutput], is_test: bool = False, defaults: Optional[Defaults] = None,
+                 prefix: str = ""):
         self.outputs = list(outputs)
+        self._names = fluid.unique_name.UniqueNameGenerator(prefix)
         self.is_test = is_test
         self.defaults = defaults or Defaults()
         self.main, self.startup = fluid.Program(), fluid.Program()
@@ -49,9 +53,16 @@ class Topology:
         self.vars: Dict[str, "fluid.framework.Variable"] = {}
         self.data_layers: List[LayerOutput] = []
         self.metrics: Dict[str, "fluid.framework.Variable"] = {}
-        with fluid.program_guard(self.main, self.startup), fluid.unique_name.guard():
+        with self.building():
             for layer in self.outputs:
                 self.var(layer)
+
+    @contextlib.contextmanager
+    def building(self):
+        """Layers and optimizers add to the programs inside. All of a program's names come from one generator: with
+        another one a loss or an optimizer would write variables that layers have named already."""
+        with fluid.program_guard(self.main, self.startup), fluid.unique_name.guard(self._names):
+            yield
 
     def var(self, layer: LayerOutput) -> "fluid.framework.Variable":
         """The variable of a layer; built when it is first asked for."""
@@ -70,11 +81,12 @@ class Topology:
         return list(self.main.global_block().all_parameters())
 
     def total_cost(self) -> "fluid.framework.Variable":
-        """The sum over all samples of all costs. Call it with the program's guard."""
-        sums = [fluid.layers.reduce_sum(self.vars[layer.name]) for layer in self.outputs if layer.is_cost]
-        if not sums:
-            raise ValueError("none of the layers is a cost; use paddle.layer.classification_cost or another …_cost")
-        return sums[0] if len(sums) == 1 else fluid.layers.sums(sums)
+        """The sum over all samples of all costs."""
+        with self.building():
+            sums = [fluid.layers.reduce_sum(self.vars[layer.name]) for layer in self.outputs if layer.is_cost]
+            if not sums:
+                raise ValueError("none of the layers is a cost; use paddle.layer.classification_cost or another …_cost")
+            return sums[0] if len(sums) == 1 else fluid.layers.sums(sums)
 
 
 def _seed() -> int:

@@ -42,21 +42,20 @@ class SGD:
         self._executor = fluid.Executor(fluid.CPUPlace())
         self._cluster = None if is_local else config.cluster()
         self._test = Topology(layers, is_test=True)
-        with fluid.program_guard(self._test.main, self._test.startup):
-            self._test_total = self._test.total_cost()
+        self._test_total = self._test.total_cost()
         self._build(layers, update_equation)
         self._stepped = False
         if self._cluster is not None:
             parameters._sync = self._collect
 
     def _build(self, layers: List[LayerOutput], update: Optimizer) -> None:
-        self._topology = Topology(layers, defaults=Defaults(update.l2_rate, update.clipping))
+        self._topology = Topology(layers, defaults=Defaults(update.l2_rate, update.clipping),
+                                  prefix=self.parameters._next_prefix())
         self._program, startup = self._topology.main, self._topology.startup
         cluster = self._cluster
         sync = cluster is not None and cluster["sync"] and not update.is_async
-        with fluid.program_guard(self._program, startup):
-            self._total = self._topology.total_cost()
-            loss = self._total
+        loss = self._total = self._topology.total_cost()
+        with self._topology.building():
             if sync and cluster["trainers"] > 1:
                 # Pservers apply the mean over the trainers; here it must be the sum.
                 loss = fluid.layers.scale(loss, scale=float(cluster["trainers"]))

@@ -3,28 +3,27 @@ from __future__ import annotations
 
 from typing import List, Optional, Sequence, Tuple, Union
 
-from ._call import Variable, Variables, call
+from ._call import Int, Ints, Variable, Variables, call, known_int, known_ints
 
 __all__ = ["expand", "flatten", "gather", "get_tensor_from_selected_rows", "merge_selected_rows", "one_hot",
            "reshape", "shape", "slice", "split", "squeeze", "stack", "topk", "transpose", "unsqueeze"]
 
 
-def reshape(x: Variable, shape: Sequence[int], actual_shape=None, act: Optional[str] = None, inplace: bool = False,
-            name: Optional[str] = None) -> Variable:
+def reshape(x: Variable, shape: Ints, actual_shape: Optional[Variable] = None, act: Optional[str] = None,
+            inplace: bool = False, name: Optional[str] = None) -> Variable:
     """Other lengths, same elements.
 
     Args:
         x: what goes in.
-        shape: the new lengths; 0 keeps a length of x, -1 (once) takes what is left.
-        actual_shape: a shape computed in the program is not possible: shapes must be known when a plan is laid out.
+        shape: the new lengths; 0 keeps a length of x, -1 (once) takes what is left. A length, or all of them, may be a
+            variable that holds a constant (`fill_constant`, `assign` of an array).
+        actual_shape: such a variable in the place of `shape`.
         act: name of an activation.
         inplace: accepted; the plan shares memory where it can.
         name: stands in front of the name of the result.
     """
-    if actual_shape is not None:
-        raise NotImplementedError("reshape: actual_shape (a shape that is computed in the program) is not supported; "
-                                  "give the lengths as numbers, 0 to keep one and -1 for what is left")
-    return call("reshape", input=x, shape=shape, act=act, name=name)
+    lengths = known_ints("reshape", "shape", shape if actual_shape is None else actual_shape)
+    return call("reshape", input=x, shape=lengths, act=act, name=name)
 
 
 def transpose(x: Variable, perm: Sequence[int], name: Optional[str] = None) -> Variable:
@@ -73,9 +72,9 @@ def slice(input: Variable, axes: Sequence[int], starts: Sequence[int], ends: Seq
     return call("slice", input=input, axes=axes, starts=starts, ends=ends)
 
 
-def expand(x: Variable, expand_times: Sequence[int], name: Optional[str] = None) -> Variable:
+def expand(x: Variable, expand_times: Ints, name: Optional[str] = None) -> Variable:
     """Repeats x expand_times[i] times along dimension i."""
-    return call("expand", input=x, expand_times=expand_times, name=name)
+    return call("expand", input=x, expand_times=known_ints("expand", "expand_times", expand_times), name=name)
 
 
 def gather(input: Variable, index: Variable) -> Variable:
@@ -83,14 +82,20 @@ def gather(input: Variable, index: Variable) -> Variable:
     return call("gather", input=input, index=index)
 
 
-def one_hot(input: Variable, depth: int) -> Variable:
-    """A row of `depth` zeros with a 1 at the place of each number of `input`, int64 [N, 1]."""
-    return call("one_hot", input=input, depth=depth)
+def one_hot(input: Variable, depth: Int, allow_out_of_range: bool = False) -> Variable:
+    """A row of `depth` zeros with a 1 at the place of each number of `input`, int64 [N, 1].
+
+    With allow_out_of_range a number outside of [0, depth) gives zeros, else it is an error. `fluid.one_hot` takes
+    numbers of any shape.
+    """
+    out = call("one_hot", input=input, depth=known_int("one_hot", "depth", depth))
+    out.op._set_attr("allow_out_of_range", bool(allow_out_of_range))
+    return out
 
 
-def topk(input: Variable, k: int, name: Optional[str] = None) -> Tuple[Variable, Variable]:
+def topk(input: Variable, k: Int, name: Optional[str] = None) -> Tuple[Variable, Variable]:
     """The k largest of each row, and their places: (values, int64 indices)."""
-    values, indices = call("topk", input=input, k=k, name=name)
+    values, indices = call("topk", input=input, k=known_int("topk", "k", k), name=name)
     return values, indices
 
 

@@ -26,5 +26,7 @@ def data(name: str, shape: Sequence[int], append_batch_size: bool = True, dtype:
         >>> words = fluid.layers.data(name="words", shape=[1], dtype="int64", lod_level=1)
     """
     shape = [-1 if length is None else length for length in shape]
-    return call("data", name=name, shape=shape, append_batch_size=append_batch_size, dtype=dtype,
-                lod_level=lod_level, stop_gradient=stop_gradient)
+    out = call("data", name=name, shape=shape, append_batch_size=append_batch_size, dtype=dtype,
+               lod_level=lod_level, stop_gradient=stop_gradient)
+    out.is_data = True
+    return out

@@ -55,9 +55,16 @@ def piecewise_decay(boundaries: Sequence[int], values: Sequence[float]) -> Varia
     return schedule("piecewise_decay", boundaries=boundaries, values=values)
 
 
-def noam_decay(d_model: float, warmup_steps: float) -> Variable:
-    """d_model ^ -0.5 * min(step ^ -0.5, step * warmup_steps ^ -1.5)."""
-    return schedule("noam_decay", d_model=d_model, warmup_steps=warmup_steps)
+def noam_decay(d_model: float, warmup_steps: float, learning_rate: float = 1.0) -> Variable:
+    """learning_rate * d_model ^ -0.5 * min(step ^ -0.5, step * warmup_steps ^ -1.5)."""
+    rate = schedule("noam_decay", d_model=d_model, warmup_steps=warmup_steps)
+    if learning_rate == 1.0:
+        return rate
+    block = rate.block
+    out = block.create_var(name=block._new_name("tmp"), dtype=rate.dtype)
+    block.append_op(type="scale", inputs={"X": [rate]}, outputs={"Out": [out]},
+                    attrs={"scale": float(learning_rate), "op_role": rate.op.attr("op_role")})
+    return out
 
 
 def cosine_decay(learning_rate: float, step_each_epoch: float, epochs: float) -> Variable:

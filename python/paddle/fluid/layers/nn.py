@@ -3,21 +3,18 @@ from __future__ import annotations
 
 from typing import Optional, Sequence, Union
 
+from .. import unique_name
 from ._call import Attr, DType, Variable, Variables, call
 from ._composed import *  # noqa: F401,F403
-from ._composed import __all__ as _composed_all
 from ._math import *  # noqa: F401,F403
-from ._math import __all__ as _math_all
 from ._shape import *  # noqa: F401,F403
-from ._shape import __all__ as _shape_all
 from .loss import *  # noqa: F401,F403
-from .loss import __all__ as _loss_all
 from .ops import *  # noqa: F401,F403
 
 __all__ = [
-    "autoincreased_step_counter", "batch_norm", "conv2d", "dropout", "embedding", "fc", "layer_norm", "pool2d",
-    "sequence_expand", "sequence_first_step", "sequence_last_step", "sequence_pool", "sequence_softmax",
-] + _composed_all + _loss_all + _math_all + _shape_all
+    "adaptive_pool2d", "autoincreased_step_counter", "batch_norm", "conv2d", "dropout", "embedding", "fc", "layer_norm",
+    "pool2d", "sequence_expand", "sequence_first_step", "sequence_last_step", "sequence_pool", "sequence_softmax",
+]
 
 
 def fc(input: Variables, size: int, num_flatten_dims: int = 1, param_attr: Attr = None, bias_attr: Attr = None,
@@ -118,6 +115,33 @@ def pool2d(input: Variable, pool_size=-1, pool_type: str = "max", pool_stride=1,
     return call("pool2d", input=input, pool_size=pool_size, pool_type=pool_type, pool_stride=pool_stride,
                 pool_padding=pool_padding, global_pooling=global_pooling, ceil_mode=ceil_mode, name=name,
                 exclusive=exclusive)
+
+
+def adaptive_pool2d(input: Variable, pool_size: Union[int, Sequence[int]], pool_type: str = "max",
+                    require_index: bool = False, name: Optional[str] = None) -> Variable:
+    """The largest or mean value of windows that divide images [N, C, H, W] evenly.
+
+    Row i of the result covers the rows from floor(i * H / height) to ceil((i + 1) * H / height) of the image, and
+    columns likewise.
+
+    Args:
+        input: the images.
+        pool_size: height and width of the result, or one number for both.
+        pool_type: "max" or "avg".
+        require_index: must be False: the places of the maxima are not given.
+        name: stands in front of the name of the result.
+    """
+    if require_index:
+        raise NotImplementedError("adaptive_pool2d: require_index is not supported; the places of maxima are not given")
+    if pool_type not in ("max", "avg"):
+        raise ValueError(f"adaptive_pool2d: pool_type must be 'max' or 'avg', found {pool_type!r}")
+    size = [pool_size] * 2 if isinstance(pool_size, int) else list(pool_size)
+    block = input.block
+    layer = name or unique_name.generate("pool2d")
+    out = block.create_var(name=block._new_name(f"{layer}.tmp"), dtype=input.dtype)
+    block.append_op(type="pool2d", inputs={"X": [input]}, outputs={"Out": [out]},
+                    attrs={"pooling_type": pool_type, "ksize": size, "adaptive": True})
+    return out
 
 
 def batch_norm(input: Variable, act: Optional[str] = None, is_test: bool = False, momentum: float = 0.9,

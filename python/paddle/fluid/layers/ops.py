@@ -1,7 +1,7 @@
 """Functions of one variable, element by element, and random values."""
 from __future__ import annotations
 
-from typing import Optional, Sequence
+from typing import Optional, Protocol, Sequence
 
 from ._call import DType, Variable, call
 
@@ -12,7 +12,12 @@ __all__ = [
     "tanh_shrink", "uniform_random", "uniform_random_batch_size_like"]
 
 
-def _elementwise(op: str, meaning: str):
+class _Elementwise(Protocol):
+    def __call__(self, x: Variable, name: Optional[str] = None) -> Variable:
+        ...
+
+
+def _elementwise(op: str, meaning: str) -> _Elementwise:
     """The function of a layer whose op takes one variable and no attribute."""
     def layer(x: Variable, name: Optional[str] = None) -> Variable:
         return call(op, input=x, name=name)

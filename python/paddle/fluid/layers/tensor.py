@@ -14,10 +14,9 @@ __all__ = ["argmax", "argmin", "assign", "cast", "concat", "create_global_var", 
 
 def create_tensor(dtype: DType, name: Optional[str] = None, persistable: bool = False) -> Variable:
     """A variable without a value, for layers that write into a given one (`out=`)."""
-    from .. import unique_name
     from ..framework import default_main_program
-    return default_main_program().current_block().create_var(
-        name=name or unique_name.generate("create_tensor"), dtype=dtype, persistable=persistable)
+    block = default_main_program().current_block()
+    return block.create_var(name=name or block._new_name("create_tensor"), dtype=dtype, persistable=persistable)
 
 
 def create_parameter(shape: Sequence[int], dtype: DType, name: Optional[str] = None, attr: Attr = None,

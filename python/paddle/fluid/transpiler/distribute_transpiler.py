@@ -9,12 +9,18 @@ from paddle import _core
 from paddle.fluid import core, framework
 from paddle.fluid.framework import Program
 
-from .details import halves
+from .details import halves, role_hint
 from .ps_dispatcher import PSDispatcher, RoundRobin
 
-__all__ = ["DistributeTranspiler", "DistributeTranspilerConfig", "wait_server_ready"]
+__all__ = ["DistributeTranspiler", "DistributeTranspilerConfig", "DistributedMode", "wait_server_ready"]
 
 _RETRY_SECONDS = 3  # between two lines that list missing endpoints
+
+
+class DistributedMode:
+    """Numbers of the ways to train with parameter servers."""
+
+    SYNC, ASYNC, HALF_ASYNC, GEO = range(4)
 
 
 class DistributeTranspilerConfig:
@@ -89,13 +95,16 @@ def wait_server_ready(endpoints) -> None:
             return
         now = time.monotonic()
         if now >= deadline:
+            hint = role_hint.sentence()
             raise core.PeerError("gave up waiting for the parameter servers %s after %d s (the environment variable "
                                  "FLAGS_rpc_deadline sets how many milliseconds): are they running, and are the "
-                                 "addresses right?" %
-                                 (",".join(missing), now - begun))
+                                 "addresses right?%s" %
+                                 (",".join(missing), now - begun, hint and " This process is a trainer; " + hint))
         if now >= next_line:
             sys.stderr.write("server not ready, wait %d sec to retry...\n" % _RETRY_SECONDS)
             sys.stderr.write("not ready endpoints:%s\n" % missing)
+            if next_line == begun and role_hint.sentence():
+                sys.stderr.write("this process is a trainer; %s\n" % role_hint.sentence())
             sys.stderr.flush()
             next_line = now + _RETRY_SECONDS
         time.sleep(min(0.1, max(0.0, deadline - now)))
@@ -115,9 +124,11 @@ def _endpoints(pservers) -> list:
         raise TypeError("pservers is 'host:port,host:port,…', found %r of type %s" %
                         (pservers, type(pservers).__name__))
     out = [e.strip() for e in pservers.split(",") if e.strip()]
-    _core.check_endpoints(out, "an entry of pservers")
+    # A port 0 is one that the pserver lets the system choose; trainers cannot find it by that name.
+    _core.check_endpoints([e for e in out if not e.endswith(":0")], "an entry of pservers")
     if not out:
-        raise core.ConfigError("pservers is empty: give 'host:port,host:port,…'")
+        hint = role_hint.sentence()
+        raise core.ConfigError("pservers is empty: give 'host:port,host:port,…'" + (hint and "; and " + hint))
     return out
 
 
@@ -226,6 +237,7 @@ class DistributeTranspiler:
             split=self.config._core_split())
         if self.config.print_log:
             sys.stderr.write(self.cut.placement_table())
+        role_hint.program_was_cut()
         self.origin_program, self.startup_program = program, startup
         half = halves.TrainerHalf(self.cut, Program._over(self.cut.main))
         opening = halves.TrainerStartup(half)
@@ -240,6 +252,7 @@ class DistributeTranspiler:
     def get_trainer_program(self, wait_port: bool = True) -> Program:
         """The trainer's program, once every parameter server listens (or at once, with wait_port=False)."""
         self._ready()
+        role_hint.takes_part()
         if wait_port and self.config.wait_port:
             wait_server_ready(self.pserver_endpoints)
         return self.origin_program
@@ -247,6 +260,7 @@ class DistributeTranspiler:
     def get_pserver_program(self, endpoint: str) -> Program:
         """The program of one parameter server: running it serves."""
         self._ready()
+        role_hint.takes_part()
         program = Program._over(self.cut.pserver_program(endpoint))
         program._distributed = halves.ServerHalf(self.cut, endpoint)
         return program

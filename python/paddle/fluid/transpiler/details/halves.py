@@ -10,6 +10,8 @@ import weakref
 from paddle import _core
 from paddle.fluid import core
 
+from . import role_hint
+
 _FOREVER = 10**9  # seconds
 
 
@@ -35,11 +37,13 @@ class TrainerHalf:
         self.cut = cut
         self.origin = origin  # the program before it was cut: what saved models are made of
         self.job = _core.Job(cut, _trainer_flags())
+        self._jobs_before = 0
         self._first_scope = None  # of the startup program, once it was run
         self._process = os.getpid()
         _remember(self)
 
     def run(self, executor, program, feed, fetches, scope, return_numpy):
+        role_hint.takes_part()
         executor._jobs.add(self)
         return executor._core.run(program._core, scope, feed, fetches, return_numpy, job=self.job)
 
@@ -53,6 +57,15 @@ class TrainerHalf:
         """Leaves the job; once. The others do not wait for it from here on, even where it made no step."""
         self.job.close(self._first_scope)
         _open.discard(self)
+
+    def open_again(self):
+        """After close() of the only trainer: the steps that follow are a new job on the same pservers. It begins with
+        the values and the optimizer's state that are here."""
+        if not self.job.closed:
+            return
+        self._jobs_before += 1
+        self.job = _core.Job(self.cut, {**_trainer_flags(), "job_name": f"default.{self._jobs_before + 1}"})
+        _remember(self)
 
     def leave(self):
         """The same at the end of a script that did not call close(); a process that was forked from it has no part in
@@ -71,6 +84,7 @@ class TrainerStartup:
         self.collect = half.collect
 
     def run(self, executor, program, feed, fetches, scope, return_numpy):
+        role_hint.takes_part()
         executor._jobs.add(self.half)
         self.half._first_scope = scope
         return executor._core.run(program._core, scope, feed, fetches, return_numpy)

@@ -179,9 +179,10 @@ class PaddleCloudRoleMaker(RoleMakerBase):
     def _endpoints(self) -> List[str]:
         given = _first(self._servers)
         if given is None:
+            role = "" if _first(self._roles) else "; and no role is set: TRAINING_ROLE must be TRAINER or PSERVER"
             raise ValueError("nothing says where the parameter servers are: set "
                              "PADDLE_PSERVERS_IP_PORT_LIST=host:port,… "
-                             "(paddle.distributed.launch_ps does), or PADDLE_PSERVERS=host,… with PADDLE_PORT")
+                             "(paddle.distributed.launch_ps does), or PADDLE_PSERVERS=host,… with PADDLE_PORT" + role)
         hosts = [h.strip() for h in given.split(",") if h.strip()]
         ports = [p for p in (_first(self._ports, "6174") or "").split(",") if p]
         out = []

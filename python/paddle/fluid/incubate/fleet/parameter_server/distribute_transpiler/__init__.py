@@ -47,12 +47,19 @@ class DistributedTranspiler(Fleet):
     # -- workers
 
     def init_worker(self) -> None:
-        """To be called before the first step. Waits until the parameter servers listen."""
+        """To be called before the first step. Waits until the parameter servers listen, unless wait_port of the
+        strategy is False: then the first step does. After stop_worker() the only worker of a job may call it again: it
+        begins a new job with its values. Several workers cannot, because only worker 0 has the optimizer's state."""
         if not self.is_worker():
             raise ValueError("init_worker() is for workers, and this process is a server")
         from paddle.fluid.transpiler import wait_server_ready
-        self._cut()
-        wait_server_ready(self.server_endpoints())
+        if self._cut().config.wait_port:
+            wait_server_ready(self.server_endpoints())
+        half = self.main_program._distributed
+        if half.job.closed and self.worker_num() > 1:
+            raise ValueError("this worker has left the job (stop_worker()), and several workers cannot train again: "
+                             "call stop_worker() after the last pass, or start the job again")
+        half.open_again()
 
     def stop_worker(self) -> None:
         """Leaves the job; the other workers go on. To be called after the last step."""

@@ -1,0 +1,1 @@
+"""Files of jobs: on this machine (fs) and on HDFS (hdfs)."""
