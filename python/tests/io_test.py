@@ -163,7 +163,7 @@ class Files(Case):
             f.write(pickle.dumps({"a": os.system}))
         with self.says(core.DataError, "names", "system", "only numbers, texts and arrays are read"):
             fluid.load(self.net.main, self.dir + "/evil")
-        self.assertEqual(os.stat(self.dir + "/deep/net.pdparams").st_mode & 0o007, 0)  # not for everybody
+        self.assertEqual(os.stat(self.dir + "/deep/net.pdparams").st_mode & 0o007, 0)  # others cannot read it
         with self.says(OSError, "there is no file"):
             fluid.load(self.net.main, self.dir + "/nothing")
 
