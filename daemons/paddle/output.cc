@@ -38,9 +38,8 @@ Output::Output(Terminal& terminal, const std::string& name, const std::string& p
       name_(name),
       path_(path),
       prefix_(name + std::string(std::max(look.name_width, name.size()) - name.size(), ' ') + " |"),
-      file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0640)),
+      file_(open_to_append(path)),
       look_(look) {
-  if (!file_) throw io_error("write", path, errno);
   if (look.colour > 0) prefix_ = text("\x1b[", look.colour, "m", prefix_, "\x1b[0m");
 }
 

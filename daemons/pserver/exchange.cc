@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace paddle {
 
@@ -98,36 +99,51 @@ void Exchange::push(PeerId peer, uint64_t id, const wire::Push& p, uint64_t bulk
     context_.out.fail(peer, id, l.verdict->code, std::move(l.verdict->why));
   } else if (l.verdict->kind == PushVerdict::Kind::duplicate) {
     answer(peer, id, p);
-  } else if (all_finite(peer, id, p)) {
-    members_[context_.peers[peer].trainer].last_push = {p.step, p.begin, p.end};
-    sync() ? contribute(peer, id, p) : apply(peer, id, p);
+  } else if (const Slice* bad = find_infinite(peer, p)) {
+    refuse_infinite(peer, id, p, *bad);
+  } else {
+    Member& member = members_[context_.peers[peer].trainer];
+    const auto before = std::exchange(member.last_push, wire::LastPush{p.step, p.begin, p.end});
+    if (sync()) {
+      contribute(peer, id, p);
+    } else if (const Slice* bad_sum = apply(peer, id, p)) {
+      member.last_push = before;
+      refuse_infinite(peer, id, p, *bad_sum);
+    } else {
+      answer_applied(peer, id, p);
+    }
   }
   inbox_.release(peer);
   inbox_.serve_held();
 }
 
-bool Exchange::all_finite(PeerId peer, uint64_t id, const wire::Push& p) {
+// A slice whose gradient holds NaN or Inf, or, where new values were made as it came in, makes such
+// a value; or null.
+const Slice* Exchange::find_infinite(PeerId peer, const wire::Push& p) {
   const Inbox::Landing& l = inbox_[peer];
-  const Slice* bad = nullptr;
+  largest_.clear();
   if (l.slice != nullptr) {
-    if (!l.finite || l.seen != l.bytes) bad = l.slice;
-  } else {
-    const std::byte* at = l.data;
-    for (const wire::PushPart& part : p.parts) {
-      const Slice& s = *store_.slice(part.slice);
-      if (!s.finite(at, s.bytes())) bad = &s;
-      at += s.bytes();
-    }
+    largest_.push_back(l.largest);
+    return !l.finite || l.seen != l.bytes ? l.slice : nullptr;
   }
-  if (bad == nullptr) return true;
-  ++members_[l.trainer].staleness.not_finite;
+  const std::byte* at = l.data;
+  for (const wire::PushPart& part : p.parts) {
+    const Slice& s = *store_.slice(part.slice);
+    largest_.push_back(s.largest(at, s.bytes()));
+    if (!std::isfinite(largest_.back())) return &s;
+    at += s.bytes();
+  }
+  return nullptr;
+}
+
+void Exchange::refuse_infinite(PeerId peer, uint64_t id, const wire::Push& p, const Slice& slice) {
+  ++members_[inbox_[peer].trainer].staleness.not_finite;
   const std::string why = text(
-      context_.peers[peer].name(), ": its gradient for '", bad->info().name, "', step ", p.step,
-      ", holds NaN or Inf and was not applied: lower the learning rate, clip gradients or "
-      "look at the data of this batch");
+      context_.peers[peer].name(), ": its gradient for '", slice.info().name, "', step ", p.step,
+      ", holds NaN or Inf, or is so large that the parameter would become infinite, and was not "
+      "applied: lower the learning rate, clip gradients or look at the data of this batch");
   context_.error(why);
   context_.out.fail(peer, id, Code::not_finite, why);
-  return false;
 }
 
 // Sync. All gradients are added before the answer is prepared, and rounds close after that: the
@@ -161,13 +177,16 @@ bool Exchange::too_old(uint64_t stale) const {
          static_cast<double>(stale + 1) >= std::max(2.0, std::floor(ratio * trainers));
 }
 
-// Async, half-async, geo: the update happens here and now.
-void Exchange::apply(PeerId peer, uint64_t id, const wire::Push& p) {
+// Async, half-async, geo: the update happens here and now. A slice that would become infinite, and
+// stays as it was, or null.
+const Slice* Exchange::apply(PeerId peer, uint64_t id, const wire::Push& p) try {
   const Inbox::Landing& l = inbox_[peer];
   Member& member = members_[l.trainer];
   std::byte* at = l.data;
+  const Slice* refused = nullptr;
   values_.clear();
-  for (const wire::PushPart& part : p.parts) {
+  for (size_t k = 0; k < p.parts.size(); ++k) {
+    const wire::PushPart& part = p.parts[k];
     Slice& s = *store_.slice(part.slice);
     std::byte* grad = at;
     at += s.bytes();
@@ -182,12 +201,21 @@ void Exchange::apply(PeerId peer, uint64_t id, const wire::Push& p) {
       if (drops) {
         ++counts.dropped;
         member.steps[s.info().place] = p.step + 1;
-      } else {
-        rounds_.apply(s, member, p.step + 1, grad, mode_ == wire::Mode::geo);
+      } else if (!rounds_.apply(s, member, p.step + 1, {grad, largest_[k]},
+                                mode_ == wire::Mode::geo)) {
+        refused = &s;
       }
     }
     values_.push_back({s.version(), part.slice, drops ? 1u : 0u});
   }
+  return refused;
+} catch (
+    const Error& e) {  // the job ends; in sync whoever pushed waits for values, and hears it there
+  context_.out.fail(peer, id, Code::job_failed, e.what());
+  throw;
+}
+
+void Exchange::answer_applied(PeerId peer, uint64_t id, const wire::Push& p) {
   if (!p.pull) return context_.out.send(peer, id, wire::Ack{});
   context_.out.begin_values(peer, id, false);
   bool live = true;  // as in Waits

@@ -40,9 +40,11 @@ class Exchange {
   PushVerdict check(PeerId peer, const wire::Push& push, uint64_t bulk);
   PushVerdict check_part(const Peer& peer, const wire::Push& push, const wire::PushPart& part,
                          uint64_t& bytes);
-  bool all_finite(PeerId peer, uint64_t id, const wire::Push& push);
+  const Slice* find_infinite(PeerId peer, const wire::Push& push);
+  void refuse_infinite(PeerId peer, uint64_t id, const wire::Push& push, const Slice& slice);
   void contribute(PeerId peer, uint64_t id, const wire::Push& push);
-  void apply(PeerId peer, uint64_t id, const wire::Push& push);
+  const Slice* apply(PeerId peer, uint64_t id, const wire::Push& push);
+  void answer_applied(PeerId peer, uint64_t id, const wire::Push& push);
   bool too_old(uint64_t stale) const;
   void answer(PeerId peer, uint64_t id, const wire::Push& push);
   void fail_unreachable_pulls();
@@ -57,6 +59,7 @@ class Exchange {
   Inbox inbox_;
   std::vector<wire::PullPart> wanted_;    // reused
   std::vector<wire::ValuesPart> values_;  // reused
+  std::vector<double> largest_;           // absolute value in each part of the push; reused
 };
 
 }  // namespace paddle

@@ -15,7 +15,6 @@ namespace paddle {
 class Arena {
  public:
   explicit Arena(size_t bytes);
-  size_t capacity() const { return capacity_; }
   // Null where there is no piece of that size.
   std::byte* acquire(size_t bytes);
   void release(std::byte* at, size_t bytes);
@@ -58,7 +57,6 @@ class GradientPool {
   void add_user(Handle h) { ++buffers_[h].users; }
   // The last one gives it back.
   void release(Handle h);
-  bool in_use() const { return unused_.size() < buffers_.size(); }
 
  private:
   struct Buffer {

@@ -9,7 +9,7 @@ namespace paddle {
 namespace {
 
 // Long enough for any sentence, and no more than a log line should hold.
-constexpr size_t max_name = 256, outline_limit = 32u << 10, max_line = 200;
+constexpr size_t max_name = 256, max_line = 200;
 
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> out;
@@ -45,8 +45,8 @@ void check_hello(const wire::Hello& h) {
   for (const std::string* s : {&h.build, &h.job, &h.program, &h.process})
     require(s->size() <= max_name, Error::Kind::protocol, "a greeting with a name of ", s->size(),
             " bytes; at most ", max_name, " are allowed");
-  require(h.outline.size() <= outline_limit, Error::Kind::protocol, "a greeting with a program of ",
-          h.outline.size(), " bytes of text");
+  require(h.outline.size() <= wire::max_outline, Error::Kind::protocol,
+          "a greeting with a program of ", h.outline.size(), " bytes of text");
 }
 
 Identity identity_of(const wire::Hello& h) {

@@ -1,6 +1,7 @@
 #include "pserver/inbox.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace paddle {
 
@@ -54,8 +55,12 @@ void Inbox::landed(PeerId peer, size_t bytes) {
   l.come += bytes;
   const size_t whole = l.come == l.bytes ? l.come : l.come / 8 * 8;  // elements
   const bool early = l.where == Landing::Where::spare && l.slice->early();
-  l.finite = l.finite && (early ? l.slice->make_early(l.seen, whole)
-                                : l.slice->finite(l.data + l.seen, whole - l.seen));
+  if (early) {
+    l.finite = l.finite && l.slice->make_early(l.seen, whole);
+  } else {
+    l.largest = std::max(l.largest, l.slice->largest(l.data + l.seen, whole - l.seen));
+    l.finite = std::isfinite(l.largest);
+  }
   l.seen = whole;
 }
 
@@ -76,6 +81,7 @@ void Inbox::release(PeerId peer) {
   l.data = nullptr;
   l.come = l.seen = 0;
   l.finite = true;
+  l.largest = 0;
 }
 
 // In the order in which they came. A message in turn that finds no place stops later ones from

@@ -48,7 +48,8 @@ class Inbox {
     GradientPool::Handle buffer = GradientPool::none;
     std::byte* data = nullptr;
     size_t bytes = 0, come = 0, seen = 0;  // that are expected, here, and free of NaN and Inf
-    bool finite = true;                    // so far
+    bool finite = true;                    // so far, and the new values that are made already
+    double largest = 0;                    // absolute value so far
     uint32_t trainer = 0;
     std::vector<wire::PushPart> parts;
   };

@@ -84,14 +84,15 @@ void Job::configure(PeerId from, uint64_t id, const wire::Configure& c) {
   if (c.epoch < state_.epoch || (state_.exchange && !may_reset))
     return no(Code::stale_epoch, text("this shard has values already, from ", state_.configured_by,
                                       " (epoch ", state_.epoch, "): greet again"));
-  require(c.init.size() <= 256, Error::Kind::protocol, "a digest of ", c.init.size(), " bytes");
+  require(c.values_digest.size() <= 256, Error::Kind::protocol, "a digest of ",
+          c.values_digest.size(), " bytes");
   if (c.reset && goes_in_circles(c.step)) return no(Code::job_failed, state_.failure);
   peer.values_unwanted = false;
   drop_store(text(peer.name(), " configures this shard anew"));
   setup_.emplace(context_, c, state_.sync(), from, id);
   setup_->continues = c.continues && !state_.sync();
   state_.configured_by = peer.name();
-  state_.init = c.init;
+  state_.init = c.values_digest;
   state_.program = std::make_shared<const std::string>(c.program);
   state_.epoch = c.epoch;
   state_.base_step = c.step;

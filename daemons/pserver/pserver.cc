@@ -33,9 +33,10 @@ std::vector<ShardOptions> shards_of(const Options& o) {
   require(first == 0 || first + static_cast<int64_t>(dense + sparse) - 1 <= 65535,
           Error::Kind::config, "--port=", first, " leaves no room for ", dense + sparse,
           " ports; choose a lower one");
+  const ShardOptions common = shard_options(o);
   std::vector<ShardOptions> out;
   for (size_t i = 0; i < dense + sparse; ++i) {
-    ShardOptions s = shard_options(o);
+    ShardOptions s = common;
     s.sparse = i >= dense;
     s.index = s.sparse ? i - dense : i;
     s.port = first == 0 ? 0 : static_cast<uint16_t>(first + static_cast<int64_t>(i));
@@ -49,10 +50,7 @@ std::vector<ShardOptions> shards_of(const Options& o) {
 void link_log() {
   const std::filesystem::path file = log_file();
   if (file.empty()) return;
-  std::error_code ignored;  // a link less is no reason not to serve
-  const auto link = file.parent_path() / "paddle_pserver_main.INFO";
-  std::filesystem::remove(link, ignored);
-  std::filesystem::create_symlink(file.filename(), link, ignored);
+  point_link(file.filename(), file.parent_path() / "paddle_pserver_main.INFO");
 }
 
 // `lines` as in the ready file.

@@ -76,7 +76,7 @@ wire::Welcome welcome(const Context& context, const Job* job, const SnapshotMake
   w.base = state.base_step;
   w.saved = state.members.saved();
   w.state = job->shard_state();
-  w.init = state.init;
+  w.values_digest = state.init;
   w.configured_by = state.configured_by;
   const Member* m = peer.role == wire::Role::observer ? nullptr : &state.members[peer.trainer];
   if (state.exchange)

@@ -142,16 +142,17 @@ void Rounds::members_changed() {
   }
 }
 
-void Rounds::apply(Slice& slice, Member& member, uint64_t steps, std::byte* grad, bool geo) {
+bool Rounds::apply(Slice& slice, Member& member, uint64_t steps, const Gradient& grad, bool geo) {
   maker_.before_change(slice);
-  member.steps[slice.info().place] = steps;
-  if (geo) {
-    slice.add(grad);
-  } else {
-    store_.schedule().run(slice.version());
-    slice.apply(grad);
+  if (!geo) store_.schedule().run(slice.version());
+  uint64_t& done = member.steps[slice.info().place];
+  const uint64_t before = std::exchange(done, steps);
+  if (!(geo ? slice.add(grad.data, grad.largest) : slice.apply(grad.data, grad.largest))) {
+    done = before;
+    return false;
   }
   advanced(slice);
+  return true;
 }
 
 // The lowest version is known without a look at all slices but once per step.

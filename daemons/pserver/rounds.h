@@ -40,8 +40,13 @@ class Rounds {
   // Rounds wait for others than before: closes those that wait for nobody now.
   void members_changed();
 
-  // Async and half-async: updates now; geo: adds the difference. The gradient may be changed.
-  void apply(Slice& slice, Member& member, uint64_t steps, std::byte* grad, bool geo);
+  // Async and half-async: updates now; geo: adds the difference. The gradient may be changed. False
+  // where that would make NaN or Inf: then nothing has changed. Throws as Slice::apply() does.
+  struct Gradient {
+    std::byte* data;
+    double largest;  // absolute value in it
+  };
+  bool apply(Slice& slice, Member& member, uint64_t steps, const Gradient& grad, bool geo);
 
   std::vector<uint32_t> missing(const Slice& slice) const;
   bool open(const Slice& slice) const;

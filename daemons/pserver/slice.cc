@@ -12,8 +12,8 @@ Slice::Slice(SliceInfo info, const Program& program, Scope& scope, ThreadPool& p
              Tensor& scratch, const SliceOptions& options)
     : info_(std::move(info)),
       variable_(scope.var(info_.name)),
-      update_(program, info_.block, info_.name, info_.grad, scope, pool, scratch,
-              options.may_lower),
+      update_(program, info_.block, info_.name, info_.grad, scope, pool, scratch, options.may_lower,
+              options.plan),
       bytes_(variable_.tensor.bytes()),
       sync_(options.sync) {
   const Tensor& values = variable_.tensor;
@@ -21,12 +21,21 @@ Slice::Slice(SliceInfo info, const Program& program, Scope& scope, ThreadPool& p
   if (sync_ && !lowered()) mean_ = Tensor(values.dtype(), values.shape());
 }
 
-bool Slice::finite(const std::byte* grad, size_t count) const {
+double Slice::largest(const std::byte* grad, size_t count) const {
   return with_float(variable_.tensor.dtype(), [&](auto z) {
     using T = decltype(z);
-    return optim::all_finite<T>(reinterpret_cast<const T*>(grad),
-                                static_cast<int64_t>(count / sizeof(T)));
+    return static_cast<double>(optim::largest<T>(reinterpret_cast<const T*>(grad),
+                                                 static_cast<int64_t>(count / sizeof(T))));
   });
+}
+
+void Slice::fail_infinite(uint32_t gradients) const {
+  throw Error(
+      Error::Kind::numeric, "the update of '", info_.name, "' to version ", version_ + 1,
+      " makes NaN or Inf, from ",
+      gradients == 1 ? std::string("a gradient that is") : text(gradients, " gradients that are"),
+      " finite: lower the learning rate or clip gradients; the last snapshot and the last "
+      "model that was saved are from before it");
 }
 
 std::span<std::byte> Slice::take_spare() {
@@ -66,12 +75,16 @@ void Slice::close_round() {
   assert(summed_ > 0);
   Tensor& values = variable_.tensor;
   if (lowered()) {
-    if (!early_) update_.run(spare_.raw(), summed_, values, spare_, version_);
+    if (!early_ && !update_.run(spare_.raw(), summed_, values, spare_, version_))
+      fail_infinite(summed_);
     std::swap(values, spare_);
   } else {
     std::swap(spare_, mean_);
     std::memcpy(spare_.raw(), values.raw(), bytes_);
-    update_.run(mean_.raw(), summed_, values, values, version_);
+    if (!update_.run(mean_.raw(), summed_, values, values, version_)) {
+      std::memcpy(values.raw(), spare_.raw(), bytes_);
+      fail_infinite(summed_);
+    }
   }
   has_previous_ = true;
   early_ = false;
@@ -79,25 +92,41 @@ void Slice::close_round() {
   ++version_;
 }
 
-void Slice::apply(std::byte* grad) {
+bool Slice::apply(std::byte* grad, double largest) {
   const Tensor& values = variable_.tensor;
-  update_.run(grad, 1, values, values, version_);
+  if (update_.by_element()) {
+    if (!update_.run_in_place(grad, largest, values, bound_)) return false;
+  } else if (!update_.run(grad, 1, values, values, version_)) {
+    fail_infinite(1);
+  }
   ++version_;
+  return true;
 }
 
-void Slice::add(const std::byte* difference) {
+// The sum of two numbers of which neither is above half of the largest one is finite.
+bool Slice::add(const std::byte* difference, double largest) {
   const Tensor& values = variable_.tensor;
-  with_float(values.dtype(), [&](auto z) {
+  const bool added = with_float(values.dtype(), [&](auto z) {
     using T = decltype(z);
-    optim::add<T>(reinterpret_cast<const T*>(difference), values.numel(), values.data<T>());
+    constexpr double most = static_cast<double>(std::numeric_limits<T>::max()) / 2;
+    T* p = values.data<T>();
+    if (!(bound_ + largest < most))
+      bound_ = static_cast<double>(optim::largest<T>(p, values.numel()));
+    if (!(bound_ + largest < most)) return false;
+    optim::add<T>(reinterpret_cast<const T*>(difference), values.numel(), p);
+    return true;
   });
+  if (!added) return false;
+  bound_ += largest;
   ++version_;
+  return true;
 }
 
 void Slice::restart(uint64_t version) {
   version_ = version;
   has_previous_ = early_ = false;
   summed_ = 0;
+  bound_ = std::numeric_limits<double>::infinity();  // nobody has looked at them
 }
 
 }  // namespace paddle

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,6 +30,7 @@ inline constexpr size_t early_bytes = 32u << 10;
 struct SliceOptions {
   bool sync = true;       // rounds, and two versions
   bool may_lower = true;  // false: the update runs as a plan even where a rule would do
+  PlanOptions plan = {};  // of updates that run as one
 };
 
 class Slice {
@@ -50,8 +52,9 @@ class Slice {
   std::span<const std::byte> previous() const {
     return has_previous_ ? bytes_of(spare_) : std::span<const std::byte>{};
   }
-  // Whether these bytes, whole elements of a gradient, are free of NaN and Inf.
-  bool finite(const std::byte* grad, size_t bytes) const;
+  // The largest absolute value in these bytes, whole elements of a gradient; Inf where there is
+  // NaN.
+  double largest(const std::byte* grad, size_t bytes) const;
 
   // Sync: where the first gradient of the round lands. The version before is gone after this.
   std::span<std::byte> take_spare();
@@ -64,22 +67,26 @@ class Slice {
   void begin_early();
   bool early() const { return early_; }
   // Bytes [begin, end) of the gradient are in the spare buffer: whole elements, in order. False
-  // where one of them is NaN or Inf: then the gradient cannot be used.
+  // where one of them is NaN or Inf, or makes such a value: then the gradient cannot be used.
   bool make_early(size_t begin, size_t end);
   // Sync: adds a gradient, in the order of trainers; the first one is copied.
   void add_to_sum(const std::byte* grad);
   uint32_t summed() const { return summed_; }
-  // Sync: the average of the summed gradients makes the next version.
+  // Sync: the average of the summed gradients makes the next version. Throws Error(numeric) where
+  // that would hold NaN or Inf: the values stay as they are, and the job cannot go on.
   void close_round();
 
   // Async: a gradient, which may be changed, or geo: a difference, makes the next version at once.
-  void apply(std::byte* grad);
-  void add(const std::byte* difference);
+  // `largest` as above. False where that would hold NaN or Inf: then nothing has changed. Where an
+  // update has state, or is not lowered, this is seen too late, and Error(numeric) is thrown.
+  bool apply(std::byte* grad, double largest);
+  bool add(const std::byte* difference, double largest);
 
   // The values in the scope are now those of `version`; nothing is summed yet.
   void restart(uint64_t version);
 
  private:
+  [[noreturn]] void fail_infinite(uint32_t gradients) const;
   static std::span<std::byte> bytes_of(const Tensor& t) {
     return {static_cast<std::byte*>(t.raw()), t.bytes()};
   }
@@ -94,6 +101,7 @@ class Slice {
   Tensor mean_;         // sync: for an update that is not lowered, which needs the sum beside both
   uint64_t version_ = 0;
   uint32_t summed_ = 0;
+  double bound_ = std::numeric_limits<double>::infinity();  // async: no value is above it
 };
 
 }  // namespace paddle

@@ -75,7 +75,7 @@ Snapshot snapshot_of(const form::Snapshot& f, std::vector<ValueRecord>& values) 
                    .trainers = f.members()->size(),
                    .shard = f.shard(),
                    .shards = f.shards()},
-      .init = f.init()->str(),
+      .init = f.values_digest()->str(),
       .configured_by = f.configured_by()->str(),
       .epoch = f.epoch(),
       .step = f.step(),

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
+#include <limits>
 
 #include "optim/merge.h"
 
@@ -84,7 +86,7 @@ std::optional<LoweredOp> arrays_of(const Op& op, const Tensor& param, Scope& sco
 
 Update::Update(const Program& program, int32_t block, const std::string& param,
                const std::string& grad, Scope& scope, ThreadPool& pool, Tensor& scratch,
-               bool may_lower)
+               bool may_lower, const PlanOptions& plan_options)
     : pool_(pool), scratch_(scratch), shape_(scope.tensor(param).shape()) {
   const Block& b = program.block(block);
   const DType dtype = scope.tensor(param).dtype();
@@ -95,7 +97,7 @@ Update::Update(const Program& program, int32_t block, const std::string& param,
   const auto plan = [&](const auto& keeps, const Names& feeds) -> std::unique_ptr<Plan> {
     const auto part = reduced(program, block, keeps);
     if (!part) return nullptr;
-    return std::make_unique<Plan>(*part, 1, scope, feeds, Names{}, pool, PlanOptions{});
+    return std::make_unique<Plan>(*part, 1, scope, feeds, Names{}, pool, plan_options);
   };
   if (op_) {
     const size_t at = *optimizer_op(b, param);
@@ -130,15 +132,16 @@ void Update::lower(const Block& block, const std::string& param, const std::stri
   assert(!op_ || (op_->rule->numbers.size() <= max_numbers && op_->states.size() <= max_states));
 }
 
-void Update::run(void* sum, uint32_t count, const Tensor& from, const Tensor& to, uint64_t step) {
-  with_float(to.dtype(), [&](auto z) {
+bool Update::run(void* sum, uint32_t count, const Tensor& from, const Tensor& to, uint64_t step) {
+  return with_float(to.dtype(), [&](auto z) {
     using T = decltype(z);
     if (op_) {
       if (before_) before_->run(step);
       read_numbers();
-      run_lowered<T>(static_cast<T*>(sum), count, from.data<T>(), to.data<T>(), to.numel());
+      const bool finite =
+          run_lowered<T>(static_cast<T*>(sum), count, from.data<T>(), to.data<T>(), to.numel());
       if (after_) after_->run(step);
-      return;
+      return finite;
     }
     assert(from.raw() == to.raw() && sum != to.raw());
     if (count > 1)
@@ -147,6 +150,7 @@ void Update::run(void* sum, uint32_t count, const Tensor& from, const Tensor& to
     fed_ = Tensor::borrow(sum, to.dtype(), to.shape());
     whole_->feed(0, fed_);
     whole_->run(step);
+    return optim::all_finite<T>(to.data<T>(), to.numel());
   });
 }
 
@@ -176,15 +180,51 @@ bool Update::run_checked(const T* from, T* to, int64_t n) {
   const std::span<const T> known = numbers<T>(room);
   for (int64_t at = 0; at < n; at += checked_part) {
     const int64_t part = std::min(checked_part, n - at);
-    if (!optim::all_finite<T>(to + at, part)) return false;
     optim::apply_dense(*op_->rule, optim::Call<T>{pool_, known, to + at, {}, from + at}, to + at,
                        part);
+    // NaN and Inf of the gradient are in there as well.
+    if (!optim::all_finite<T>(to + at, part)) return false;
+  }
+  return true;
+}
+
+// The bound costs nothing and is far from the largest number in any training that makes sense. Only
+// where it is not, the values are looked at, and then the new ones are made twice.
+bool Update::run_in_place(const void* grad, double largest, const Tensor& values, double& bound) {
+  assert(by_element());
+  read_numbers();
+  return with_float(values.dtype(), [&](auto z) {
+    using T = decltype(z);
+    constexpr double most = static_cast<double>(std::numeric_limits<T>::max()) / 2;
+    const auto* g = static_cast<const T*>(grad);
+    T* p = values.data<T>();
+    const double change = std::abs(numbers_[0]) * largest;
+    if (!(bound + change < most)) bound = static_cast<double>(optim::largest<T>(p, values.numel()));
+    if (!(bound + change < most) && !stays_finite<T>(g, p, values.numel())) return false;
+    bound += change;
+    T room[max_numbers];
+    optim::apply_dense(*op_->rule, optim::Call<T>{pool_, numbers<T>(room), p, {}}, g,
+                       values.numel());
+    return true;
+  });
+}
+
+template <class T>
+bool Update::stays_finite(const T* grad, const T* values, int64_t n) {
+  T room[max_numbers];
+  const std::span<const T> known = numbers<T>(room);
+  T* made = static_cast<T*>(scratch_.raw());
+  for (int64_t at = 0; at < n; at += update_part) {
+    const int64_t part = std::min(update_part, n - at);
+    optim::apply_dense(*op_->rule, optim::Call<T>{pool_, known, made, {}, values + at}, grad + at,
+                       part);
+    if (!optim::all_finite<T>(made, part)) return false;
   }
   return true;
 }
 
 template <class T>
-void Update::run_lowered(const T* sum, uint32_t count, const T* from, T* to, int64_t n) {
+bool Update::run_lowered(const T* sum, uint32_t count, const T* from, T* to, int64_t n) {
   T room[max_numbers];
   T *arrays[max_states], *states[max_states];
   const std::span<const T> known = numbers<T>(room);
@@ -192,10 +232,9 @@ void Update::run_lowered(const T* sum, uint32_t count, const T* from, T* to, int
     arrays[k] = op_->states[k] ? op_->states[k]->tensor.data<T>() : nullptr;
   const T factor = T(1) / static_cast<T>(count);
   T* mean = static_cast<T*>(scratch_.raw());
-  // A single gradient needs no division, and so no parts.
-  const int64_t step = count > 1 ? update_part : std::max<int64_t>(n, 1);
-  for (int64_t at = 0; at < n; at += step) {
-    const int64_t part = std::min(step, n - at);
+  bool finite = true;
+  for (int64_t at = 0; at < n; at += update_part) {
+    const int64_t part = std::min(update_part, n - at);
     for (size_t k = 0; k < op_->states.size(); ++k)
       states[k] = arrays[k] ? arrays[k] + at : nullptr;
     const T* grad = sum + at;
@@ -206,7 +245,9 @@ void Update::run_lowered(const T* sum, uint32_t count, const T* from, T* to, int
     const optim::Call<T> call{
         pool_, known, to + at, {states, op_->states.size()}, from != to ? from + at : nullptr};
     optim::apply_dense(*op_->rule, call, grad, part);
+    finite = finite && optim::all_finite<T>(to + at, part);  // they are in the cache
   }
+  return finite;
 }
 
 }  // namespace paddle

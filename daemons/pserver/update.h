@@ -31,7 +31,7 @@ class Update {
   // dist are the shard's own business and are left out. Everything that the block keeps must be in
   // the scope. `scratch` holds update_part numbers of 8 bytes. Throws Error(config).
   Update(const Program& program, int32_t block, const std::string& param, const std::string& grad,
-         Scope& scope, ThreadPool& pool, Tensor& scratch, bool may_lower);
+         Scope& scope, ThreadPool& pool, Tensor& scratch, bool may_lower, const PlanOptions& plan);
 
   bool lowered() const { return op_.has_value(); }
   // Variables of the scope, other than the values, that the block reads or writes.
@@ -40,8 +40,9 @@ class Update {
   // Makes the values of update number `step` of their predecessors `from` and a sum of `count`
   // gradients, which is divided by their number. A lowered update may write its result over the
   // sum: `to` is `from` or the memory of the sum. Where the block is not lowered, `to` and `from`
-  // are the memory of the variable `param` in the scope, and the sum may be changed.
-  void run(void* sum, uint32_t count, const Tensor& from, const Tensor& to, uint64_t step);
+  // are the memory of the variable `param` in the scope, and the sum may be changed. False where
+  // one of the new values is NaN or Inf: then `to` and the state are of no use.
+  bool run(void* sum, uint32_t count, const Tensor& from, const Tensor& to, uint64_t step);
 
   // Whether the new values are made of old values and gradient alone, element by element: then a
   // single gradient can be used while it comes in, and given up half way.
@@ -49,13 +50,19 @@ class Update {
   // Reads the numbers (learning rate) that the next parts are made with.
   void read_numbers();
   // by_element(): elements [begin, end) of one gradient become the values of `to`, whose memory it
-  // lies in. False where one of them is NaN or Inf: then the rest is not made.
+  // lies in. False where a new value is NaN or Inf: then the rest is not made.
   bool run_part(const Tensor& from, const Tensor& to, int64_t begin, int64_t end);
+  // by_element(): the new values in `values` itself. `bound` is what no absolute value in there is
+  // above, `largest` the same for the gradient. False where a new value would be NaN or Inf: then
+  // nothing has changed.
+  bool run_in_place(const void* grad, double largest, const Tensor& values, double& bound);
 
  private:
   void lower(const Block& block, const std::string& param, const std::string& grad, Scope& scope);
   template <class T>
-  void run_lowered(const T* sum, uint32_t count, const T* from, T* to, int64_t n);
+  bool run_lowered(const T* sum, uint32_t count, const T* from, T* to, int64_t n);
+  template <class T>
+  bool stays_finite(const T* grad, const T* values, int64_t n);
   template <class T>
   bool run_checked(const T* from, T* to, int64_t n);
   template <class T>

@@ -177,7 +177,7 @@ Greeting read_greeting(const wire::Welcome& w, const std::string& endpoint) {
              .oldest = w.oldest,
              .state = w.state,
              .trainer = w.trainer,
-             .init = w.init,
+             .init = w.values_digest,
              .configured_by = w.configured_by,
              .snapshots = w.snapshots,
              .has_place = w.last_push.has_value(),

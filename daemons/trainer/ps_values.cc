@@ -34,7 +34,7 @@ wire::Configure configure_message(const Cut& cut, size_t shard,
                       .step = d.step,
                       .reset = d.reset,
                       .continues = d.continues,
-                      .init = init,
+                      .values_digest = init,
                       .program = to_flatbuffer(cut.pservers[shard])};
   for (size_t i = 0; i < cut.slices.size(); ++i) {
     const SliceSpec& s = cut.slices[i];

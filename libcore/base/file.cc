@@ -30,6 +30,7 @@ std::string remedy(int code) {
     case EEXIST: return "something of that name is there already, move it away";
     case EMFILE:
     case ENFILE: return "too many files are open, raise the limit (ulimit -n)";
+    case ELOOP: return "that is a symbolic link, which is not followed; move it away";
     case ENAMETOOLONG: return "choose a shorter name";
     case EIO: return "the disk or the network behind it fails, look into the system log";
     default: return "check the path and try again";
@@ -103,10 +104,23 @@ void point_link(const std::string& target, const std::string& link) {
   }
 }
 
+Descriptor open_to_append(const std::string& path) {
+  Descriptor file(
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0640));
+  if (!file) throw io_error("write to", path, errno);
+  return file;
+}
+
 void make_directories(const std::string& path) {
+  fs::path whole;
+  for (const fs::path& part : fs::path(path)) {
+    whole /= part;
+    std::error_code ignored;  // mkdir says it
+    if (part.empty() || fs::is_directory(whole, ignored)) continue;
+    if (::mkdir(whole.c_str(), 0750) != 0 && errno != EEXIST)
+      throw io_error("make the directory", path, errno);
+  }
   std::error_code failure;
-  fs::create_directories(path, failure);
-  if (failure) throw io_error("make the directory", path, failure.value());
   if (!fs::is_directory(path, failure)) throw io_error("make the directory", path, ENOTDIR);
 }
 

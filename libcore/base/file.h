@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "base/error.h"
 
 namespace paddle {
@@ -30,7 +31,11 @@ void write_file_atomically(const std::string& path, std::string_view contents);
 // always finds one.
 void point_link(const std::string& target, const std::string& link);
 
-// Like mkdir -p.
+// A file to add lines to, made where it is missing. A symbolic link in its place is refused:
+// whoever may write to the directory could lead the lines to another file.
+Descriptor open_to_append(const std::string& path);
+
+// Like mkdir -p, with mode 0750: models, snapshots and logs are not for everybody.
 void make_directories(const std::string& path);
 // The same for one that files will be written to.
 void make_writable_directory(const std::string& path);

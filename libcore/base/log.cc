@@ -3,8 +3,8 @@
 #include <pwd.h>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/base_sink.h>
-#include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -82,6 +82,28 @@ class TerminalSink : public spdlog::sinks::base_sink<std::mutex> {
   const Screen screen_;
 };
 
+class FileSink : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit FileSink(const std::string& path) : file_(open_to_append(path)), path_(path) {
+    struct stat status {};
+    if (::fstat(file_.get(), &status) == 0 && status.st_size == 0)
+      write_all(file_.get(),
+                "Log line format: [IWEF]mmdd hh:mm:ss.uuuuuu threadid file:line] msg\n", path_);
+  }
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    write_all(file_.get(), std::string_view(line.data(), line.size()), path_);
+  }
+  void flush_() override {}  // every line is written at once
+
+ private:
+  const Descriptor file_;
+  const std::string path_;
+};
+
 struct Log {
   std::shared_ptr<Terminal> terminal;  // shared with the sink and the handler of failed writes
   std::shared_ptr<spdlog::sinks::sink> file;
@@ -112,7 +134,7 @@ Log make_log(const LogOptions& options, const std::string& path) {
   sink->set_level(options.to_stderr ? least : level_enum::err);
   std::vector<spdlog::sink_ptr> sinks{sink};
   if (!path.empty()) {
-    log.file = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path);
+    log.file = std::make_shared<FileSink>(path);
     log.file->set_formatter(line_formatter());
     sinks.push_back(log.file);
   }
@@ -159,29 +181,22 @@ void write_to_file(level_enum level, const std::string& message, Where where) {
   try {
     log.file->log({location(where), log.logger->name(), level, message});
     log.file->flush();
-  } catch (const spdlog::spdlog_ex&) {  // the terminal has what matters
+  } catch (const std::exception&) {  // the terminal has what matters
   }
 }
 
 }  // namespace
 
 void start_log(const LogOptions& options) {
-  std::string path;
+  std::string name, path;
   if (!options.log_dir.empty()) {
     make_directories(options.log_dir);
-    const std::string name = file_name(options.program);
+    name = file_name(options.program);
     path = options.log_dir + "/" + name;
-    write_file_atomically(path,
-                          "Log line format: [IWEF]mmdd hh:mm:ss.uuuuuu threadid file:line] msg\n");
-    point_link(name, options.log_dir + "/" + options.program + ".INFO");
   }
   show_status("");
-  try {
-    the_log() = make_log(options, path);
-  } catch (const spdlog::spdlog_ex& e) {
-    throw Error(Error::Kind::io, "cannot open the log file '", path, "': ", e.what(),
-                "; choose another --log_dir");
-  }
+  the_log() = make_log(options, path);
+  if (!path.empty()) point_link(name, options.log_dir + "/" + options.program + ".INFO");
 }
 
 std::string log_file() { return the_log().path; }
@@ -212,8 +227,6 @@ void set_log_observer(std::function<void(LogLevel, const std::string&)> observer
 void log_detail(int level, const std::string& message, Where where) {
   if (level <= the_log().verbosity) log_info(message, where);
 }
-
-int log_verbosity() { return the_log().verbosity; }
 
 void log_exit_reason(const std::string& message, Where where) {
   Log& log = the_log();

@@ -51,9 +51,8 @@ void log_progress(const std::string& message, Where where = Where::current());
 void log_note(const std::string& message, Where where = Where::current());
 void log_warn(const std::string& message, Where where = Where::current());
 void log_error(const std::string& message, Where where = Where::current());
-// Details for debugging; check log_verbosity() first where making the message is expensive.
+// Details for debugging.
 void log_detail(int level, const std::string& message, Where where = Where::current());
-int log_verbosity();
 
 // Why the process ends, for its user: the sentence alone on stderr, a fatal line in the file.
 void log_exit_reason(const std::string& message, Where where = Where::current());

@@ -58,7 +58,6 @@ class Plan {
   // The ops in order of execution, with their costs where PlanOptions::profile is set.
   std::vector<OpCost> profile() const;
   size_t arena_bytes() const { return arena_.empty() ? 0 : arena_.bytes(); }
-  size_t step_count() const { return steps_.size(); }
 
  private:
   enum class Home { temp, feed, scope };

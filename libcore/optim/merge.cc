@@ -26,16 +26,18 @@ struct Scaled {
   }
 };
 
-// An exponent of all ones is NaN or Inf. Integers, so that the loop is one of plain comparisons.
-struct Finite {
+template <class T>
+using Bits = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+
+// Without the sign, numbers are ordered as their bits are, with Inf and then NaN last.
+struct Largest {
   template <class T>
-  PS_INLINE void operator()(int64_t n, const T* values, bool* finite) const {
-    using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
-    constexpr Bits exponent = sizeof(T) == 4 ? Bits(0x7f800000u) : Bits(0x7ff0000000000000u);
-    Bits found = 0;
+  PS_INLINE void operator()(int64_t n, const T* values, Bits<T>* found) const {
+    Bits<T> most = 0;
     for (int64_t i = 0; i < n; ++i)
-      found |= static_cast<Bits>((std::bit_cast<Bits>(values[i]) & exponent) == exponent);
-    *finite = found == 0;
+      most =
+          std::max(most, std::bit_cast<Bits<T>>(values[i]) & std::numeric_limits<Bits<T>>::max());
+    *found = most;
   }
 };
 
@@ -52,21 +54,18 @@ void add(const T* delta, int64_t n, T* value) {
 }
 
 template <class T>
-bool all_finite(const T* values, int64_t n) {
-  constexpr int64_t part = 16384;  // ends early where something is wrong
-  for (int64_t at = 0; at < n; at += part) {
-    bool finite = true;
-    run_loop<worth_clones<T>>(Finite{}, std::min(part, n - at), values + at, &finite);
-    if (!finite) return false;
-  }
-  return true;
+T largest(const T* values, int64_t n) {
+  Bits<T> most = 0;
+  run_loop<worth_clones<T>>(Largest{}, n, values, &most);
+  constexpr T infinity = std::numeric_limits<T>::infinity();
+  return most < std::bit_cast<Bits<T>>(infinity) ? std::bit_cast<T>(most) : infinity;
 }
 
 template void scale(const float*, int64_t, float, float*);
 template void scale(const double*, int64_t, double, double*);
 template void add(const float*, int64_t, float*);
 template void add(const double*, int64_t, double*);
-template bool all_finite(const float*, int64_t);
-template bool all_finite(const double*, int64_t);
+template float largest(const float*, int64_t);
+template double largest(const double*, int64_t);
 
 }  // namespace paddle::optim

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 
 namespace paddle::optim {
@@ -16,8 +17,14 @@ void scale(const T* sum, int64_t n, T factor, T* out);
 template <class T>
 void add(const T* delta, int64_t n, T* value);
 
+// The largest absolute value; Inf where there is an Inf or a NaN.
+template <class T>
+T largest(const T* values, int64_t n);
+
 // Whether there is neither NaN nor Inf.
 template <class T>
-bool all_finite(const T* values, int64_t n);
+bool all_finite(const T* values, int64_t n) {
+  return largest(values, n) <= std::numeric_limits<T>::max();
+}
 
 }  // namespace paddle::optim

@@ -18,7 +18,7 @@ template <class Plain, class Generated>
 constexpr bool same(Plain plain, Generated generated) {
   return static_cast<int>(plain) == static_cast<int>(generated);
 }
-static_assert(same(Mode::sync, msg::Mode::sync) && same(Mode::async, msg::Mode::async) &&
+static_assert(same(Mode::sync, msg::Mode::sync) && same(Mode::async, msg::Mode::asynchronous) &&
               same(Mode::half_async, msg::Mode::half_async) && same(Mode::geo, msg::Mode::geo) &&
               same(Mode::geo, msg::Mode::MAX));
 static_assert(same(Role::trainer, msg::Role::trainer) && same(Role::beat, msg::Role::beat) &&

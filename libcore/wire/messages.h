@@ -84,7 +84,7 @@ struct Welcome {
   uint64_t epoch = 0;     // rises with every rollback
   ShardState state = ShardState::empty;
   uint32_t trainer = 0;  // the id, where the shard assigned it
-  std::string init;      // digest of the first values, once configured
+  std::string values_digest;  // of the first values, once configured
   std::string configured_by;
   std::vector<SliceState> slices;
   std::vector<uint64_t> snapshots;  // steps that the shard can go back to, rising
@@ -113,7 +113,7 @@ struct Configure {  // compare-and-set: the first wins. Values follow in SetValu
   // A shard lost its state: these are the values of a trainer in the middle of its work, and how
   // many steps of each trainer are in them is not known.
   bool continues = false;
-  std::string init;
+  std::string values_digest;
   std::string program;  // bytes, schemas/program.fbs
   std::vector<ConfiguredSlice> slices;
   std::vector<ConfiguredVariable> variables;

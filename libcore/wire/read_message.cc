@@ -92,7 +92,7 @@ Welcome read(Reader& r, const msg::Welcome& m) {
               .epoch = m.epoch(),
               .state = r.known<ShardState>(m.state()),
               .trainer = m.trainer(),
-              .init = r.text(m.init()),
+              .values_digest = r.text(m.values_digest()),
               .configured_by = r.text(m.configured_by()),
               .snapshots = r.numbers(m.snapshots()),
               .lost = m.lost(),
@@ -112,7 +112,7 @@ Configure read(Reader& r, const msg::Configure& m) {
                 .step = m.step(),
                 .reset = m.reset(),
                 .continues = m.continues(),
-                .init = r.text(m.init()),
+                .values_digest = r.text(m.values_digest()),
                 .program = std::string(program.begin(), program.end())};
   for (const msg::ConfiguredSlice* s : *m.slices())
     out.slices.push_back({s->id(), r.text(s->name()), r.text(s->grad()), s->block()});

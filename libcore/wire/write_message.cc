@@ -33,14 +33,14 @@ Offset<msg::Welcome> write(B& b, const Welcome& m) {
   states.reserve(m.slices.size());
   for (const SliceState& s : m.slices)
     states.emplace_back(s.version, s.last_step, s.slice, s.contributed ? 1u : 0u);
-  const auto init = b.CreateString(m.init), by = b.CreateString(m.configured_by);
+  const auto digest = b.CreateString(m.values_digest), by = b.CreateString(m.configured_by);
   const auto slices = b.CreateVectorOfStructs(states);
   const auto snapshots = b.CreateVector(m.snapshots);
   msg::LastPush last;
   if (m.last_push)
     last = {m.last_push->step, generated(m.last_push->begin), generated(m.last_push->end)};
   return msg::CreateWelcome(b, m.instance, m.epoch, static_cast<msg::ShardState>(m.state),
-                            m.trainer, init, by, slices, snapshots, m.last_push ? &last : nullptr,
+                            m.trainer, digest, by, slices, snapshots, m.last_push ? &last : nullptr,
                             m.lost, m.base, m.saved, m.oldest);
 }
 
@@ -57,12 +57,12 @@ Offset<msg::Configure> write(B& b, const Configure& m) {
     const auto name = b.CreateString(v.name);
     variables.push_back(msg::CreateConfiguredVariable(b, name, v.dtype, b.CreateVector(v.dims)));
   }
-  const auto init = b.CreateString(m.init);
+  const auto digest = b.CreateString(m.values_digest);
   const auto program =
       b.CreateVector(reinterpret_cast<const uint8_t*>(m.program.data()), m.program.size());
   const auto all_slices = b.CreateVector(slices);
   const auto all_variables = b.CreateVector(variables);
-  return msg::CreateConfigure(b, m.epoch, m.step, m.reset, init, program, all_slices, all_variables,
+  return msg::CreateConfigure(b, m.epoch, m.step, m.reset, digest, program, all_slices, all_variables,
                               m.continues);
 }
 

@@ -161,8 +161,9 @@ class Files(Case):
             fluid.io.set_program_state(self.net.main, state)
         with open(self.dir + "/evil.pdparams", "wb") as f:
             f.write(pickle.dumps({"a": os.system}))
-        with self.says(core.DataError, "no array"):
+        with self.says(core.DataError, "names", "system", "only numbers, texts and arrays are read"):
             fluid.load(self.net.main, self.dir + "/evil")
+        self.assertEqual(os.stat(self.dir + "/deep/net.pdparams").st_mode & 0o007, 0)  # others cannot read it
         with self.says(OSError, "there is no file"):
             fluid.load(self.net.main, self.dir + "/nothing")
 

@@ -53,6 +53,25 @@ TEST_CASE("read and write files", "[base]") {
     ::stat(path.c_str(), &status);
     CHECK((status.st_mode & 0777) == 0640);
   }
+  SECTION("lines are added to a file, never through a link, and strangers do not read them") {
+    const mode_t before = ::umask(0);
+    const std::string below = directory.path() + "/logs/deep/down", log = below + "/log";
+    make_directories(below);
+    write_all(open_to_append(log).get(), "one\n", log);
+    write_all(open_to_append(log).get(), "two\n", log);
+    ::umask(before);
+    CHECK(read_file(log, 99) == "one\ntwo\n");
+    using perms = std::filesystem::perms;
+    CHECK(std::filesystem::status(log).permissions() == perms(0640));
+    for (const std::string& d : {below, directory.path() + "/logs"})
+      CHECK(std::filesystem::status(d).permissions() == perms(0750));
+    make_directories(below + "/");  // is there already
+    CHECK_THROWS_WITH(make_directories(log + "/x"), Contains("a part of that path is a file"));
+    point_link("log", below + "/link");
+    CHECK_THROWS_WITH(open_to_append(below + "/link"),
+                      Contains("that is a symbolic link, which is not followed"));
+    CHECK(read_file(log, 99) == "one\ntwo\n");
+  }
   SECTION("too large a file is refused, also where its size is not known before") {
     write_file_atomically(path, "123456");
     const Error e = error_of([&] { read_file(path, 5); });

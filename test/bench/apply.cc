@@ -95,7 +95,8 @@ class Stored {
   // has landed where the new values go; what stands there, the values before, will do.
   void step() {
     store_->schedule().run(slice().version());
-    if (!sync_) return slice().apply(static_cast<std::byte*>(gradient_.raw()));
+    if (!sync_)
+      return static_cast<void>(slice().apply(static_cast<std::byte*>(gradient_.raw()), 0.01));
     slice().take_spare();
     slice().begin_sum();
     slice().close_round();

@@ -70,7 +70,7 @@ ShardClient::~ShardClient() { connection_->close("the measurement is over"); }
 
 void ShardClient::configure(const Parameters& parameters) {
   const Program& program = parameters.cut.pservers[0];
-  wire::Configure c{.epoch = epoch_, .init = "bench", .program = to_flatbuffer(program)};
+  wire::Configure c{.epoch = epoch_, .values_digest = "bench", .program = to_flatbuffer(program)};
   for (size_t i = 0; i < parameters.cut.slices.size(); ++i) {
     const SliceSpec& s = parameters.cut.slices[i];
     c.slices.push_back({static_cast<uint32_t>(i), s.name, s.merged_grad, s.block});

@@ -51,8 +51,8 @@ TEST_CASE("plan", "[exec]") {
   }
   SECTION("leaves out what nobody needs") {
     const Program p = chain(10);
-    CHECK(Plan(p, 0, scope, {"x0"}, {"x4"}, pool, {.fuse = false}).step_count() == 4);
-    CHECK(Plan(p, 0, scope, {"x0"}, {}, pool, {.fuse = false}).step_count() == 0);
+    CHECK(Plan(p, 0, scope, {"x0"}, {"x4"}, pool, {.fuse = false}).profile().size() == 4);
+    CHECK(Plan(p, 0, scope, {"x0"}, {}, pool, {.fuse = false}).profile().size() == 0);
   }
   SECTION("tells what is missing or wrong") {
     const Program p = chain(2);
@@ -124,7 +124,7 @@ TEST_CASE("plan", "[exec]") {
                        .attrs = {{"axis", 1}}});
     for (const bool fuse : {false, true}) {
       Plan plan(p, 0, scope, {"x"}, {"y"}, pool, {.fuse = fuse});
-      CHECK(plan.step_count() == (fuse ? 1 : 2));
+      CHECK(plan.profile().size() == (fuse ? 1 : 2));
       plan.feed(0, random_tensor(DType::f32, {3, 4}, 1));
       CHECK_THROWS_WITH(plan.run(0),
                         Contains("'w' is read before") && Contains("made at train.py:7: fc(x)"));

@@ -177,7 +177,7 @@ class Client : public wire::Handler {
     wire::Configure c{.epoch = epoch,
                       .step = step,
                       .reset = reset,
-                      .init = "init",
+                      .values_digest = "init",
                       .program = to_flatbuffer(job.config.program),
                       .slices = {},
                       .variables = {}};

@@ -119,7 +119,7 @@ class PlainShard {
     return id;
   }
   void configure(PeerId peer, const SmallJob& job) {
-    wire::Configure c{.init = "init", .program = to_flatbuffer(job.config.program)};
+    wire::Configure c{.values_digest = "init", .program = to_flatbuffer(job.config.program)};
     for (const SliceInfo& s : job.config.slices)
       c.slices.push_back({s.id, s.name, s.grad, s.block});
     for (const KeptVariable& v : job.config.variables)

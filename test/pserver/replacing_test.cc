@@ -125,7 +125,7 @@ TEST_CASE("who is refused binds nobody", "[pserver]") {
   }
   SECTION("nor one whose values do not fit") {
     const PeerId bad = shard.greet(h);
-    wire::Configure c{.init = "init", .program = to_flatbuffer(right.config.program)};
+    wire::Configure c{.values_digest = "init", .program = to_flatbuffer(right.config.program)};
     for (const SliceInfo& s : right.config.slices)
       c.slices.push_back({s.id, s.name, s.grad, s.block});
     for (const KeptVariable& v : right.config.variables)

@@ -152,7 +152,7 @@ TEST_CASE("slice", "[pserver]") {
     const auto store = store_of(small_job({.sizes = {n}}));
     Slice& s = store->slices()[0];
     std::vector<float> g(n, -3e38f);
-    const auto finite = [&] { return s.finite(bytes_of(g), s.bytes()); };
+    const auto finite = [&] { return std::isfinite(s.largest(bytes_of(g), s.bytes())); };
     CHECK(finite());
     for (const int64_t at : {int64_t{0}, int64_t{16384}, n - 1})
       for (const float bad : {NAN, INFINITY, -INFINITY}) {
@@ -164,7 +164,7 @@ TEST_CASE("slice", "[pserver]") {
   SECTION("adds differences") {
     const auto store = store_of(small_job({.sizes = {100}}), false);
     Slice& s = store->slices()[0];
-    s.add(bytes_of(gradient_of(s, 0, 0)));
+    s.add(bytes_of(gradient_of(s, 0, 0)), 1e3);
     CHECK(floats_of(s.values())[7] == first_value(0, 7) + gradient(0, 0, 0, 7));
     CHECK(s.version() == 1);
   }

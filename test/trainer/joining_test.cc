@@ -46,7 +46,7 @@ struct Joiner {
   void welcome(size_t shard, const wire::Welcome& w) { joining.welcome(shard, w, now); }
   wire::Welcome ready(uint32_t slice, uint64_t version) const {
     return {.state = wire::ShardState::ready,
-            .init = "values",
+            .values_digest = "values",
             .slices = {{.slice = slice, .version = version}}};
   }
 

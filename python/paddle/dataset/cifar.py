@@ -1,12 +1,12 @@
 """Small coloured images in 10 or 100 classes (`cifar-10-python.tar.gz`, `cifar-100-python.tar.gz`)."""
 import io
 import itertools
-import pickle
 import tarfile
 from typing import Any, Callable, Dict, Iterator, Tuple
 
 import numpy as np
 
+from .. import plain_pickle
 from .common import find
 
 __all__ = ["fetch", "test10", "test100", "train10", "train100"]
@@ -15,22 +15,10 @@ Sample = Tuple[np.ndarray, int]
 _LABELS = {10: b"labels", 100: b"fine_labels"}
 
 
-class _ArraysOnly(pickle.Unpickler):
-    """Reads the archive's batches, which are pickled arrays and numbers. Nothing else in them is ever called."""
-
-    _ALLOWED = {("numpy.core.multiarray", "_reconstruct"), ("numpy", "ndarray"), ("numpy", "dtype"),
-                ("_codecs", "encode")}
-
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) not in self._ALLOWED:
-            raise pickle.UnpicklingError(f"the archive holds an object {module}.{name}; images are plain arrays")
-        return super().find_class(module, name)
-
-
 def _batches(path: str, part: str) -> Iterator[Dict[bytes, Any]]:
     with tarfile.open(path) as archive:
         for name in sorted(n for n in archive.getnames() if part in n.rsplit("/", 1)[-1]):
-            yield _ArraysOnly(io.BytesIO(archive.extractfile(name).read()), encoding="bytes").load()
+            yield plain_pickle.load(io.BytesIO(archive.extractfile(name).read()), encoding="bytes")
 
 
 def _generated(classes: int, test: bool) -> Iterator[Sample]:

@@ -108,7 +108,7 @@ class _Job:
         return env
 
     def start(self) -> None:
-        os.makedirs(self.args.log_dir, exist_ok=True)
+        os.makedirs(self.args.log_dir, mode=0o750, exist_ok=True)
         until = {} if self.alone else {"PADDLE_INIT_EXIT_WHEN_DONE": "1"}
         for i, endpoint in enumerate(self.own_endpoints):
             place = self.endpoints.index(endpoint)
@@ -124,7 +124,8 @@ class _Job:
     def _start(self, kind: str, i: int, own: dict) -> None:
         log = os.path.join(self.args.log_dir, "%slog.%d" % (kind, i))
         command = [sys.executable, "-u", self.args.training_script] + self.args.training_script_args
-        with open(log, "w") as out:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+        with os.fdopen(os.open(log, flags, 0o640), "a") as out:
             process = subprocess.Popen(command, env=self._environment(**own), stdout=out, stderr=subprocess.STDOUT,
                                        stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=_end_with_parent)
         name = "%s %d" % (kind, i)

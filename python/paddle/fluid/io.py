@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 
-from .. import _core
+from .. import _core, plain_pickle
 from . import core, framework
 from ..batch import batch
 from ..reader import (ComposeNotAligned, buffered, cache, chain, compose, firstn, map_readers, multiprocess_reader,
@@ -160,7 +160,7 @@ def save_inference_model(dirname, feeded_var_names, target_vars, executor, main_
     params = os.path.basename(params_filename) if params_filename else ""
     names = [_name(t) for t in targets]
     if program_only:
-        os.makedirs(dirname, exist_ok=True)
+        os.makedirs(dirname, mode=0o750, exist_ok=True)
         pruned, fetches = _core.make_inference_model(program._core, feeds, names)
         _core.save_program(os.path.join(dirname, model), pruned)
     else:
@@ -196,9 +196,9 @@ def _value(name: str):
 
 def _write(path: str, content: bytes):
     """The file appears whole or not at all."""
-    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+    os.makedirs(os.path.dirname(os.path.abspath(path)), mode=0o750, exist_ok=True)
     part = path + ".part"
-    with open(part, "wb") as f:
+    with open(part, "wb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, 0o640)) as f:
         f.write(content)
     os.replace(part, path)
 
@@ -216,18 +216,6 @@ def save(program, model_path: str):
     _write(model_path + ".pdmodel", program.serialize_to_string())
 
 
-class _ArraysOnly(pickle.Unpickler):
-    """Reads dicts of arrays and nothing that runs code."""
-
-    _ALLOWED = {("numpy.core.multiarray", "_reconstruct"), ("numpy._core.multiarray", "_reconstruct"),
-                ("numpy", "ndarray"), ("numpy", "dtype"), ("_codecs", "encode"), ("collections", "OrderedDict")}
-
-    def find_class(self, module, name):
-        if (module, name) not in self._ALLOWED:
-            raise pickle.UnpicklingError(f"it holds {module}.{name}, which is no array")
-        return super().find_class(module, name)
-
-
 def load_program_state(model_path: str, var_list=None) -> dict:
     """What save() saved, as {name: array}."""
     state = {}
@@ -239,9 +227,9 @@ def load_program_state(model_path: str, var_list=None) -> dict:
             continue
         with open(path, "rb") as f:
             try:
-                part = _ArraysOnly(f).load()
+                part = plain_pickle.load(f)
                 state.update({name: np.asarray(value) for name, value in part.items()})
-            except (pickle.UnpicklingError, EOFError, AttributeError, ValueError, IndexError, KeyError) as e:
+            except (pickle.UnpicklingError, AttributeError, ValueError) as e:
                 raise core.DataError(f"'{path}' is no dict of arrays as save() writes it: {e}") from e
     if var_list is not None:
         state = {name: state[name] for name in map(_name, var_list) if name in state}
