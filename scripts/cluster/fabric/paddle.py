@@ -25,6 +25,9 @@ from fabric import Connection
 # Stands in the command line of every process of a job; `ps` finds them by it.
 MARK = "paddle_process_by_paddle"
 OWN_FLAGS = ("job_dispatch_package", "job_workspace", "conf")
+# What conf.py may leave out; it explains each.
+DEFAULTS = {"HOSTS": [], "ROOT_DIR": "$HOME/paddle", "PADDLE_PORT": 7164, "PADDLE_PORTS_NUM": 1, "PADDLE_PORTS_NUM_FOR_SPARSE": 1,
+            "PADDLE_BIND": False, "PADDLE": "paddle", "PYTHON": "python3", "PADDLE_USE_GPU": "False", "ENVIRONMENT": {}, "SSH_KEY": ""}
 SHORT_FLAGS = {"-p": "job_dispatch_package", "-j": "job_workspace"}
 STOP_SECONDS = 30  # for a clean stop, before the processes are killed
 LOOK_SECONDS = 1   # between two looks at the nodes
@@ -65,8 +68,7 @@ def read_flags(words):
 def read_conf(path):
     if not os.path.exists(path):
         raise Failed(f"there is no {path}, which names the nodes: copy conf.py from the directory of paddle.py, or name it with --conf=FILE", 4)
-    here = os.path.join(os.path.dirname(os.path.abspath(__file__)), "conf.py")
-    conf = {**runpy.run_path(here), **runpy.run_path(path)}
+    conf = {**DEFAULTS, **runpy.run_path(path)}
     if not conf["HOSTS"]:
         raise Failed(f"HOSTS in {path} is empty: list the nodes, for example HOSTS = [\"root@node-a\", \"root@node-b\"]")
     for host in conf["HOSTS"]:
