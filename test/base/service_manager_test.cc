@@ -6,7 +6,8 @@
 #include <catch2/catch.hpp>
 
 #include "base/descriptor.h"
-#include "support/temp_dir.h"
+#include "support/quiet_log.h"
+#include "support/temporary.h"
 
 using namespace paddle;
 
@@ -19,9 +20,10 @@ class Listener {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     path().copy(address.sun_path, sizeof address.sun_path - 1);
-    REQUIRE(::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+    REQUIRE(::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) ==
+            0);
   }
-  std::string path() const { return (directory_.path() / "notify").string(); }
+  std::string path() const { return directory_.path() + "/notify"; }
   // The next datagram, "" where there is none.
   std::string next() {
     char out[256];
@@ -30,7 +32,7 @@ class Listener {
   }
 
  private:
-  TempDir directory_;
+  TemporaryDirectory directory_;
   Descriptor socket_;
 };
 
@@ -64,9 +66,10 @@ TEST_CASE("a service manager", "[base]") {
     CHECK(systemd.next().empty());
   }
   SECTION("that is not there is no failure") {
+    const QuietLog quiet;
     const ServiceManager none("", "", 1);
     none.ready("here");
-    const ServiceManager gone((TempDir().path() / "gone").string(), "", 1);
+    const ServiceManager gone(TemporaryDirectory().path() + "/gone", "", 1);
     gone.ready("here");
     const ServiceManager long_name(std::string(300, 'x'), "", 1);
     long_name.ready("here");
