@@ -31,6 +31,7 @@ struct ShardOptions {
   uint64_t log_period = 500;
   bool exit_when_done = false;
   std::function<void()> on_done;  // called in the shard's thread when its job is done
+  std::function<void()> on_tick;  // called in the shard's thread once a second
   // For a process that knows its job's program itself: why a configuration does not fit it, "" for
   // one that does. Called in the shard's thread.
   std::function<std::string(const StoreConfig&)> check;

@@ -73,11 +73,15 @@ int pserver_main(std::span<const std::string> arguments) {
   link_log();
   // Whoever waits for the file must not read the ports of an earlier process.
   ::unlink(options.text("ready_file").c_str());
-  Server server(shards_of(options));
+  std::vector<ShardOptions> shards = shards_of(options);
+  ServiceManager manager(variable(environment, "NOTIFY_SOCKET"),
+                         variable(environment, "WATCHDOG_USEC"), shards.size());
+  Server server(std::move(shards), &manager);
   server.announce();
   report_listening(server.lines());
   if (!options.text("ready_file").empty())
     write_file_atomically(options.text("ready_file"), server.lines());
+  manager.ready(text("listening on port ", server.port(0)));
   server.serve();
   stopped_cleanly();
   const std::string failure = server.failure();

@@ -73,8 +73,8 @@ ShardOptions shard_options(const Options& o) {
   return s;
 }
 
-Server::Server(std::vector<ShardOptions> shards)
-    : event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+Server::Server(std::vector<ShardOptions> shards, ServiceManager* manager)
+    : manager_(manager), event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (!event_) throw io_error("make", "an event", errno);
   for (ShardOptions& s : shards) {
     sparse_.push_back(s.sparse);
@@ -85,6 +85,7 @@ Server::Server(std::vector<ShardOptions> shards)
       ++done_;
       raise(event_);
     };
+    if (manager_) s.on_tick = [this, part = shards_.size()] { manager_->alive(part); };
     shards_.push_back(std::make_unique<Service>(std::move(s)));
   }
 }
@@ -129,6 +130,7 @@ void Server::serve() {
     throw;
   }  // from here on a second signal ends the process at once
   if (stop_signal() != 0) log_info("stopping: a signal asked for it");
+  if (manager_) manager_->stopping();
   end();
   if (failed_) std::rethrow_exception(problem_);
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/descriptor.h"
+#include "base/service_manager.h"
 #include "options/options.h"
 #include "pserver/service.h"
 
@@ -19,8 +20,9 @@ ShardOptions shard_options(const Options& options);
 
 class Server {
  public:
-  // Takes all ports before the first one serves. Throws Error(config).
-  explicit Server(std::vector<ShardOptions> shards);
+  // Takes all ports before the first one serves. Throws Error(config). The manager, if any, hears
+  // that the shards are alive and when they stop; it outlives this.
+  explicit Server(std::vector<ShardOptions> shards, ServiceManager* manager = nullptr);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -45,6 +47,7 @@ class Server {
   void wait();
   void end();
 
+  ServiceManager* const manager_;
   Descriptor event_;  // raised by threads for the one in serve()
   std::vector<bool> sparse_;
   std::vector<std::string> hosts_;

@@ -173,6 +173,7 @@ void Service::tick() {
       if (links_[i] && links_[i]->open())
         links_[i]->check_deadlines(shard_->peer(links_[i]->id()), now);
   shard_->tick(now);
+  if (options_.on_tick) options_.on_tick();
   longest_call_ = std::max(longest_call_, seconds(now, Clock::now()));
   act();
   flush();

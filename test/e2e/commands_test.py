@@ -153,6 +153,14 @@ class Documents(EndToEnd):
                 long += [f"{name}:{i}: {len(line)} columns" for i, line in enumerate(f.read().split("\n"), 1) if len(line) > 120]
         self.assertEqual(long, [])
 
+    def test_the_tests_that_the_guides_page_names_exist(self):
+        with open(os.path.join(SOURCE, "docs", "guides.md"), encoding="utf-8") as f:
+            named = re.findall(r"`([\w/]+\.py)::(\w+)`", f.read())
+        self.assertGreater(len(named), 20)
+        for path, name in named:
+            with open(os.path.join(SOURCE, path), encoding="utf-8") as f:
+                self.assertIn(f"    def {name}(self):", f.read(), path)
+
     def test_list_events(self):
         out = self.paddle("list_events").stdout
         self.assertIn("### progress", out)

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# One node of a job that mpirun starts: a pserver, and a trainer that is a Python script.
+#
+#   mpirun -hostfile machines -n 3 start_mpi_train.sh          # in the directory with train.py, machines and the data
+#
+# `machines` lists the addresses of the nodes, one a line, as mpirun's hostfile does. Logs are in logs/. The variables
+# below can be set before; everything that train.py reads is exported to it.
+set -u
+cd "${PADDLE_WORKSPACE:-$(dirname "$0")}" || exit 4
+
+fail() { echo "start_mpi_train.sh: $1" >&2; exit "${2:-2}"; }
+[ -n "${OMPI_COMM_WORLD_RANK:-}" ] || fail "OMPI_COMM_WORLD_RANK is not set: start this script by mpirun"
+[ -s machines ] || fail "there is no file machines in $PWD, or it is empty: list the addresses of the nodes in it, one a line" 4
+
+# The first word of a line is the address; mpirun's "slots=2" and comments may follow.
+mapfile -t nodes < <(sed -e 's/#.*//' machines | awk 'NF {print $1}')
+[ "${#nodes[@]}" = "$OMPI_COMM_WORLD_SIZE" ] ||
+  fail "mpirun started $OMPI_COMM_WORLD_SIZE processes, and machines lists ${#nodes[@]} nodes: use mpirun -n ${#nodes[@]}"
+
+export PADDLE_INIT_USE_GPU="${PADDLE_INIT_USE_GPU:-False}"
+export PADDLE_INIT_TRAINER_COUNT="${PADDLE_INIT_TRAINER_COUNT:-1}"
+export PADDLE_INIT_PORT="${PADDLE_INIT_PORT:-7164}"
+export PADDLE_INIT_PORTS_NUM="${PADDLE_INIT_PORTS_NUM:-1}"
+export PADDLE_INIT_PORTS_NUM_FOR_SPARSE="${PADDLE_INIT_PORTS_NUM_FOR_SPARSE:-1}"
+export PADDLE_INIT_NUM_GRADIENT_SERVERS="$OMPI_COMM_WORLD_SIZE"
+export PADDLE_INIT_TRAINER_ID="$OMPI_COMM_WORLD_RANK"
+PADDLE_INIT_PSERVERS=$(IFS=,; echo "${nodes[*]}")
+export PADDLE_INIT_PSERVERS
+export PADDLE_CLUSTER_TRAIN=True
+
+# Several processes of one machine (a trial) have addresses of their own, and files of their own.
+bind=() suffix=
+if [ "${PADDLE_BIND:-no}" = yes ]; then
+  bind=("--host=${nodes[$OMPI_COMM_WORLD_RANK]}")
+  suffix=".$OMPI_COMM_WORLD_RANK"
+fi
+mkdir -p logs
+
+# The pserver ends with the job: when all trainers are done, not when the trainer of this node is.
+"${PADDLE:-paddle}" pserver --comment=paddle_cluster_pserver --exit_when_done=true --log_dir="logs/pserver$suffix" "${bind[@]}" \
+  > "logs/pserver$suffix.log" 2>&1 &
+pserver=$!
+trap 'kill "$pserver" 2>/dev/null; exit 130' INT TERM
+
+"${PYTHON:-python3}" train.py > "logs/train$suffix.log" 2>&1
+code=$?
+if [ $code != 0 ]; then
+  echo "start_mpi_train.sh: node $OMPI_COMM_WORLD_RANK: train.py ended with code $code; logs/train$suffix.log ends with:" >&2
+  tail -n 5 "logs/train$suffix.log" >&2
+  kill "$pserver" 2>/dev/null
+fi
+wait "$pserver"
+exit $code

@@ -1,0 +1,150 @@
+"""The systemd units: checked by systemd's own tools, the protocol by a real pserver, and the units by a real systemd.
+
+For the last one PADDLE_TEST_SYSTEMD names a directory with a Debian that has systemd, for example made by
+    debootstrap --variant=minbase --include=systemd,systemd-sysv,dbus,iproute2,libboost-program-options1.81.0,libspdlog1.10,libprotobuf32 \\
+        bookworm DIR
+It is booted by systemd-nspawn (package systemd-container), with a network of its own; root is needed.
+"""
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import unittest
+
+from cluster import Process, until
+from support import PADDLE, PSERVER, SOURCE, EndToEnd, main
+
+UNITS = os.path.join(SOURCE, "configs", "systemd")
+SERVICES = ["paddle-pserver@.service", "paddle-trainer@.service"]
+ROOT = os.environ.get("PADDLE_TEST_SYSTEMD", "")
+MOST_EXPOSURE = "15"  # of 100
+
+
+class Files(EndToEnd):
+    @unittest.skipUnless(shutil.which("systemd-analyze"), "needs systemd-analyze (the package systemd)")
+    def test_units(self):
+        for name in [*SERVICES, "paddle-job@.target"]:
+            done = self.run_program("systemd-analyze", "verify", "--man=no", os.path.join(UNITS, name))
+            self.assertEqual(done.stderr.replace("SO_PASSCRED failed: Operation not permitted\n", ""), "", name)
+        for name in SERVICES:
+            done = self.run_program("systemd-analyze", "security", "--offline=true", f"--threshold={MOST_EXPOSURE}", os.path.join(UNITS, name))
+            self.assertEqual(done.returncode, 0, done.stdout)
+
+
+class Protocol(EndToEnd):
+    def test_pserver(self):
+        """Ready once it listens, alive every second, stopping on SIGTERM."""
+        path = self.path("notify")
+        manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(manager.close)
+        manager.bind(path)
+        manager.settimeout(60)
+        pserver = Process(self.dir, "pserver", env={"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "30000000"})
+        self.addCleanup(pserver.kill)
+        pserver.start(PSERVER, "--host=127.0.0.1", "--port=0", "--ports_num=2", "--ports_num_for_sparse=1", f"--ready_file={self.path('ready')}")
+        first = manager.recv(1000).decode()
+        with open(self.path("ready"), encoding="utf-8") as f:
+            port = f.readline().split(":")[1].strip()
+        self.assertEqual(first, f"READY=1\nSTATUS=listening on port {port}")
+        for _ in range(2):
+            self.assertEqual(manager.recv(1000), b"WATCHDOG=1")
+        pserver.signal(signal.SIGTERM)
+        while (word := manager.recv(1000)) == b"WATCHDOG=1":
+            pass
+        self.assertEqual(word, b"STOPPING=1\nSTATUS=stopping")
+        pserver.wait(0)
+
+
+@unittest.skipUnless(ROOT, "needs a Debian with systemd in PADDLE_TEST_SYSTEMD")
+class Systemd(EndToEnd):
+    """A job of one pserver and one trainer on a machine that boots."""
+
+    def setUp(self):
+        super().setUp()
+        self.root = self.path("root")
+        subprocess.run(["cp", "-a", ROOT, self.root], check=True)  # with its devices
+        self.put(PADDLE, "usr/local/bin/paddle")
+        for name in [*SERVICES, "paddle-job@.target"]:
+            self.put(os.path.join(UNITS, name), "etc/systemd/system/" + name)
+        self.put(os.path.join(UNITS, "paddle.sysusers"), "etc/sysusers.d/paddle.conf")
+        self.put(os.path.join(UNITS, "paddle.tmpfiles"), "etc/tmpfiles.d/paddle.conf")
+        os.makedirs(os.path.join(self.root, "etc", "paddle"), exist_ok=True)
+        with open(os.path.join(self.root, "etc", "paddle", "houses.env"), "w", encoding="utf-8") as f:
+            f.write("PADDLE_INIT_NUM_GRADIENT_SERVERS=1\nPADDLE_INIT_HOST=127.0.0.1\nPADDLE_INIT_PSERVERS=127.0.0.1\nPADDLE_INIT_TRAINER_ID=0\n"
+                    "PADDLE_INIT_CONFIG=/srv/fit_a_line.json\nPADDLE_INIT_NUM_PASSES=100000\nPADDLE_INIT_SAVING_PERIOD=100\n")
+        self.put(os.path.join(SOURCE, "configs", "fit_a_line.json"), "srv/fit_a_line.json")
+        self.machine = None
+        self.boot()
+
+    def put(self, source, target):
+        target = os.path.join(self.root, target)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        shutil.copy(source, target)
+
+    def boot(self):
+        log = open(self.path("boot.log"), "ab")
+        self.addCleanup(log.close)
+        self.machine = subprocess.Popen(["systemd-nspawn", "-q", "-b", "-D", self.root, "--register=no", "--keep-unit", "--private-network"],
+                                        stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        self.addCleanup(self.machine.wait)
+        self.addCleanup(self.machine.kill)
+        until(lambda: self.inside("systemctl", "is-system-running").stdout.strip() in ("running", "degraded"), "the machine has booted")
+
+    def leader(self):
+        found = subprocess.run(["pgrep", "-P", str(self.machine.pid)], capture_output=True, text=True, check=False).stdout.split()
+        return found[0] if found else ""
+
+    def inside(self, *command):
+        leader = self.leader()
+        if not leader:
+            return subprocess.CompletedProcess(command, 1, "", "")
+        return subprocess.run(["nsenter", "-t", leader, "-a", "env", "PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", *command],
+                              capture_output=True, text=True, check=False)
+
+    def control(self, *words):
+        done = self.inside("systemctl", *words)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr + self.inside("journalctl", "-n", "40", "--no-pager").stdout)
+
+    def state(self, unit, what):
+        return self.inside("systemctl", "show", "-P", what, unit).stdout.strip()
+
+    def await_active(self, unit):
+        until(lambda: self.state(unit, "ActiveState") == "active",
+              lambda: f"{unit} runs\n" + self.inside("journalctl", "-n", "60", "--no-pager").stdout)
+
+    def trainer_log(self):
+        path = os.path.join(self.root, "var/lib/paddle/houses/log/paddle_trainer.INFO")
+        if not os.path.exists(path):
+            return ""
+        with open(path, encoding="utf-8", errors="replace") as f:
+            return f.read()
+
+    def test_life(self):
+        pserver, trainer, job = "paddle-pserver@houses", "paddle-trainer@houses", "paddle-job@houses.target"
+        self.control("enable", pserver, trainer, job)
+        self.control("start", job)
+        for unit in (pserver, trainer):
+            self.await_active(unit)
+        self.assertRegex(self.state(pserver, "StatusText"), "listening on port 7164")
+        until(lambda: "Pass=1 " in self.trainer_log(), "it trains")
+        # A killed pserver and a killed trainer come back, and training goes on.
+        for unit in (pserver, trainer):
+            before, passes = self.state(unit, "MainPID"), self.trainer_log().count("Pass=")
+            self.control("kill", "--signal=KILL", "--kill-whom=main", unit)
+            until(lambda: self.state(unit, "MainPID") not in ("0", before) and self.state(unit, "ActiveState") == "active", f"{unit} is back")
+            until(lambda: self.trainer_log().count("Pass=") > passes + 5, lambda: "it trains again\n" + self.trainer_log()[-3000:])
+        # A stop is clean, and the machine starts the job when it boots.
+        self.control("stop", job)
+        for unit in (pserver, trainer):
+            self.assertEqual(self.state(unit, "ActiveState"), "inactive", unit)
+        self.assertTrue(os.listdir(os.path.join(self.root, "var/lib/paddle/houses/snapshot")))
+        self.inside("systemctl", "poweroff")
+        self.machine.wait(120)
+        self.boot()
+        for unit in (pserver, trainer):
+            self.await_active(unit)
+
+
+if __name__ == "__main__":
+    main()
