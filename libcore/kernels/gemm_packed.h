@@ -21,7 +21,7 @@ void vector_part(const MatVec<double>& m, int64_t begin, int64_t end);
 const char* packed_isa();
 
 // One version per instruction set, each compiled from gemm_tiles.cc with flags of its own.
-// `scratch` has room for packed_scratch_bytes, aligned to 64.
+// `scratch` has packed_scratch_bytes, aligned to 64.
 struct PackedGemm {
   const char* isa;
   void (*f32)(const Product<float>& p, void* scratch);

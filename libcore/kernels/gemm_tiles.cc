@@ -19,7 +19,8 @@ constexpr int64_t block_k = 400;
 constexpr int64_t few_rows = 144;
 constexpr int64_t rows_at_once = vector_bytes >= 64 ? 1 : few_rows / tile_rows;
 constexpr int64_t kept_bytes = 512 << 10;
-// Room for the panels, of which one may begin before these bytes are full; then for copies of rows.
+// Space for the panels, of which one may begin before these bytes are full; then for copies of
+// rows.
 constexpr int64_t panel_bytes = kept_bytes + block_k * tile_vectors * vector_bytes;
 static_assert(panel_bytes + few_rows * block_k * sizeof(double) <= packed_scratch_bytes);
 
@@ -78,13 +79,13 @@ struct Part {
       for (int64_t r = 0; r < count; ++r) to[q * count + r] = from[r * row + q * col];
   }
 
-  // What the sums of the panel at column j start from. `room` is for what is not there in memory.
-  const T* start(int64_t j, int64_t columns, T (&room)[width]) const {
+  // What the sums of the panel at column j start from. `buffer` is for what is not there in memory.
+  const T* start(int64_t j, int64_t columns, T (&buffer)[width]) const {
     alignas(64) static constexpr T zeros[width] = {};
     if (p.finish.bias == nullptr || p0 != 0) return zeros;
     if (columns >= width) return p.finish.bias + j0 + j;
-    for (int64_t c = 0; c < width; ++c) room[c] = c < columns ? p.finish.bias[j0 + j + c] : 0;
-    return room;
+    for (int64_t c = 0; c < width; ++c) buffer[c] = c < columns ? p.finish.bias[j0 + j + c] : 0;
+    return buffer;
   }
 
   // Tile t of the panel at column j, the first to use the panel or not; or of several whole panels
@@ -97,8 +98,8 @@ struct Part {
     const bool there = first && !p.trans_b && tiles == 1 && columns == panel_width;
     const bool packs = first && !p.trans_b && tiles > 1 && columns == width;
     if (first && !packs && !there) pack(j, columns, panel_width, panel);
-    T room[width];
-    const T* sums = start(j, columns, room);
+    T buffer[width];
+    const T* sums = start(j, columns, buffer);
     T* to = p.c + first_row(t) * p.ldc + j0 + j;
     const TileJob<T> job{.a = copy != nullptr ? copy : a(t),
                          .a_row = copy != nullptr ? 1 : a_row(),
