@@ -33,6 +33,6 @@ extern const PackedGemm packed_base;
 extern const PackedGemm packed_avx2;
 extern const PackedGemm packed_avx512;
 
-inline constexpr size_t packed_scratch_bytes = size_t{5} << 18;
+inline constexpr size_t packed_scratch_bytes = size_t{2} << 20;  // a large page
 
 }  // namespace paddle
