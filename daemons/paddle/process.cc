@@ -94,8 +94,8 @@ Process::Process(ProcessPlan plan, const sigset_t& signals) : plan_(std::move(pl
   }
   become(parent, output.write.get(), events.write.get(), words.data(), signals,
          plan_.cpus.empty() ? nullptr : &mask);
-  constexpr std::string_view sorry = "cannot execute the program of this command\n";
-  if (::write(2, sorry.data(), sorry.size()) < 0) ::_exit(1);
+  constexpr std::string_view message = "cannot execute the program of this command\n";
+  if (::write(2, message.data(), message.size()) < 0) ::_exit(1);
   ::_exit(1);
 }
 

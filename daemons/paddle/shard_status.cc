@@ -49,7 +49,8 @@ class Question : public wire::Handler {
       from.send(2, wire::StatusAsk{});
       from.flush();
     } else if (auto* status = std::get_if<wire::Status>(&message.body)) {
-      read_status(*status, out_);
+      status->sparse = out_.sparse;
+      static_cast<wire::Status&>(out_) = std::move(*status);
       out_.problem.clear();
       answered_ = true;
       from.close("answered");
@@ -79,26 +80,6 @@ class Question : public wire::Handler {
 };
 
 }  // namespace
-
-void read_status(wire::Status& from, ShardStatus& out) {
-  out.instance = from.instance;
-  out.epoch = from.epoch;
-  out.step = from.step;
-  out.bytes_in = from.bytes_in;
-  out.bytes_out = from.bytes_out;
-  out.build = std::move(from.build);
-  out.job = std::move(from.job);
-  out.mode = name_of(from.mode);
-  out.state = name_of(from.state);
-  out.waiting = std::move(from.waiting);
-  out.uptime = from.uptime;
-  out.steps_per_second = from.steps_per_second;
-  out.cpu_seconds = from.cpu_seconds;
-  out.trainers = std::move(from.members);
-  out.slices = std::move(from.slices);
-  out.snapshots = std::move(from.snapshots);
-  out.last_errors = std::move(from.last_errors);
-}
 
 std::vector<ShardStatus> ask_shards(const Endpoints& endpoints, double seconds) {
   std::vector<ShardStatus> shards;

@@ -14,24 +14,13 @@ namespace paddle {
 using wire::MemberStatus;
 using wire::SliceStatus;
 
-struct ShardStatus {
+// What a shard reports; only endpoint, sparse and problem where it did not answer.
+struct ShardStatus : wire::Status {
   std::string endpoint;
-  bool sparse = false;
-  std::string problem;  // why there is no answer; "" where there is one, and the rest is filled in
-
-  uint64_t instance = 0, epoch = 0, step = 0, bytes_in = 0, bytes_out = 0;
-  std::string build, job, mode, state, waiting;
-  double uptime = 0, steps_per_second = 0, cpu_seconds = 0;
-  std::vector<MemberStatus> trainers;
-  std::vector<SliceStatus> slices;
-  std::vector<uint64_t> snapshots;
-  std::vector<std::string> last_errors;
+  std::string problem;  // why there is no answer; "" where there is one
 
   bool answered() const { return problem.empty(); }
 };
-
-// Takes over what the message says; endpoint and sparse stay.
-void read_status(wire::Status& from, ShardStatus& out);
 
 // Connects to all shards at once as an observer and asks each. Those that do not answer within
 // `seconds` have a problem. Dense ones first.

@@ -49,8 +49,8 @@ std::string json_of(const ShardStatus& s) {
       .add("instance", std::to_string(s.instance))  // 64 bits, which JSON readers may round
       .add("build", s.build)
       .add("job", s.job)
-      .add("mode", s.mode)
-      .add("state", s.state)
+      .add("mode", name_of(s.mode))
+      .add("state", name_of(s.state))
       .add("epoch", s.epoch)
       .add("step", s.step)
       .add("steps_per_second", s.steps_per_second)
@@ -59,7 +59,7 @@ std::string json_of(const ShardStatus& s) {
       .add("bytes_in", s.bytes_in)
       .add("bytes_out", s.bytes_out)
       .add("waiting", s.waiting)
-      .raw("trainers", json_list(s.trainers, [](const MemberStatus& t) { return json_of(t); }))
+      .raw("trainers", json_list(s.members, [](const MemberStatus& t) { return json_of(t); }))
       .raw("slices", json_list(s.slices, [](const SliceStatus& slice) { return json_of(slice); }))
       .raw("snapshots", json_list(s.snapshots, [](uint64_t step) { return json_value(step); }))
       .raw("last_errors",

@@ -85,7 +85,7 @@ std::string shard_table(std::span<const ShardStatus> shards, const std::vector<s
     uint64_t bytes = 0;
     for (const SliceStatus& slice : s.slices) bytes += slice.bytes;
     const bool counts = !s.slices.empty();  // there may be more shards than slices
-    rows.push_back({names[i], s.endpoint, s.state, counts ? std::to_string(s.step) : "",
+    rows.push_back({names[i], s.endpoint, name_of(s.state), counts ? std::to_string(s.step) : "",
                     counts ? rate_text(s.steps_per_second) : "", std::to_string(s.slices.size()),
                     size_text(static_cast<double>(bytes)), size_text(in / time) + "/s",
                     size_text(out / time) + "/s", number(s.cpu_seconds, "%.1f s"),
@@ -175,7 +175,7 @@ std::vector<MemberStatus> trainers_of(std::span<const ShardStatus> shards) {
   std::map<uint32_t, MemberStatus> by_id;
   std::map<uint32_t, double> shards_of;
   for (const ShardStatus& shard : shards)
-    for (const MemberStatus& t : shard.trainers) {
+    for (const MemberStatus& t : shard.members) {
       const auto [found, fresh] = by_id.emplace(t.trainer, t);
       shards_of[t.trainer] += 1;
       if (fresh) continue;
@@ -215,9 +215,9 @@ std::string status_tables(std::span<const ShardStatus> shards, std::span<const S
   for (const ShardStatus& s : shards) {
     if (!s.answered()) continue;
     ++answered;
-    async = async || s.mode != "sync";
+    async = async || s.mode != wire::Mode::sync;
     if (head.empty() && !s.job.empty())
-      head = text("job ", s.job, ", ", s.mode, ", epoch ", s.epoch, ", ");
+      head = text("job ", s.job, ", ", name_of(s.mode), ", epoch ", s.epoch, ", ");
   }
   head += text(answered, " of ", shards.size(), " shards answer\n\n");
   std::string out = head + shard_table(shards, names, before, seconds) +

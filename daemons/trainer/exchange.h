@@ -35,8 +35,8 @@ struct StepRange {
 class ParamExchange {
  public:
   enum class Manner {
-    repeats_steps,  // a step that broke is computed again
-    sends_again,    // what a step that broke has made is kept and sent again
+    repeats_steps,  // a step that broke is computed again; gradients are sent from their own memory
+    sends_again,    // what a step that broke has made is kept, as a copy, and sent again
     streams,        // the same; values are used whenever they arrive, also while a step is computed
   };
 
@@ -56,7 +56,8 @@ class ParamExchange {
   virtual bool may_read(int32_t param) const = 0;
   // Whether gradients of this step may be pushed.
   virtual bool may_push() const { return true; }
-  // The gradient of a parameter. Its memory stays as it is until the next step has begun to push.
+  // The gradient of a parameter. Where steps are repeated, its memory stays as it is until the next
+  // step has begun to push.
   virtual void push(int32_t param, const std::byte* grad) = 0;
   // Afterwards the caller waits until none is awaited, where this returns true.
   virtual bool end_step() { return false; }

@@ -70,6 +70,9 @@ class PsClient : public Remote {
 
   // Around each run of the trainer half. Any of these may throw Rewind.
   void begin_step(uint64_t step, const wire::Position& begin, const wire::Position& end);
+  bool reads_later() const override {
+    return exchange_->manner() == ParamExchange::Manner::repeats_steps;
+  }
   void push(int32_t param, const View& grad, uint64_t step) override;
   void pull(int32_t param, const View& value, uint64_t step) override;
   void end_step();

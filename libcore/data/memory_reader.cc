@@ -51,7 +51,7 @@ class MemoryReader : public Reader {
   }
 
  private:
-  // From the same start each time, so that the order owes nothing to earlier passes.
+  // From the same start each time, so that the order does not depend on earlier passes.
   void arrange(uint64_t pass) {
     pass_ = pass;
     if (!shuffle_) return;

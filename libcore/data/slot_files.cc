@@ -57,7 +57,7 @@ SlotMemory::SlotMemory(const SlotSpec& spec)
   multislot_lines(spec.slots);  // complains about slots that make no sense before files are read
 }
 
-// Every file has its own columns until all are there: the order owes nothing to the threads.
+// Every file has its own columns until all are there: the order does not depend on the threads.
 void SlotMemory::load(const std::vector<std::string>& files, int threads) {
   FileList list(files);
   std::vector<std::unique_ptr<Columns>> parts(files.size());

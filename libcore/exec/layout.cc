@@ -190,7 +190,7 @@ void Plan::place_temporaries() {
       const auto u = static_cast<size_t>(o);
       PlanVar& v = vars_[u];
       if (v.home != Home::temp || buffer_of[u] >= 0) continue;
-      // Take over the memory of an input that dies here, where the op allows it.
+      // Take over the memory of an input that is not needed after this op, where the op allows it.
       for (const auto& [from, to] : step.def->inplace) {
         const int i = flat_index(step.op.in, from, 0), k = flat_index(step.op.out, to, 0);
         if (i < 0 || k < 0 || step.out[static_cast<size_t>(k)] != o) continue;
@@ -244,7 +244,7 @@ void Plan::place_temporaries() {
     auto* base = arena_.data<uint8_t>();
     vars_[u].view.data =
         buffer_of[u] < 0 ? nullptr : base + buffers[static_cast<size_t>(buffer_of[u])].offset;
-    vars_[u].view.row_room =
+    vars_[u].view.row_buffer =
         rows_of[u] < 0
             ? nullptr
             : reinterpret_cast<int64_t*>(base + buffers[static_cast<size_t>(rows_of[u])].offset);

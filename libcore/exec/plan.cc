@@ -89,10 +89,12 @@ void Plan::add_ops(const Program& program, const Block& block, const Names& feed
   for (const auto& op : block.ops())
     if (op->type != "feed" && op->type != "fetch") ops.push_back(*op);
   const std::vector<ExchangedParam> exchanged = take_remote_ops(ops, program, block);
-  // Gradients are computed whoever else reads them, and keep their memory until the next pull.
+  // Gradients are computed whoever else reads them, and keep their memory until the next pull where
+  // they are read until then.
+  const bool read_later = options_.remote == nullptr || options_.remote->reads_later();
   Names wanted = fetches;
   for (const ExchangedParam& e : exchanged) {
-    pushed_.insert(e.grad);
+    if (read_later) pushed_.insert(e.grad);
     wanted.push_back(e.grad);
   }
   ops = needed_ops(std::move(ops), block, scope_, wanted);

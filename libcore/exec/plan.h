@@ -36,8 +36,8 @@ struct OpCost {
 class Plan {
  public:
   // Variables that are persistable, or that the scope holds already, live in the scope, and so do
-  // gradients that are pushed to pservers; feeds are borrowed; the rest is the plan's own. The
-  // program may change or go away afterwards; the scope must outlive the plan.
+  // gradients that a Remote reads after they were pushed; feeds are borrowed; the rest is the
+  // plan's own. The program may change or go away afterwards; the scope must outlive the plan.
   Plan(const Program& program, int32_t block, Scope& scope, const Names& feeds,
        const Names& fetches, const Device& device, const PlanOptions& options);
 

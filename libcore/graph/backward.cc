@@ -170,7 +170,7 @@ class Backward {
   std::map<std::string, Names> contributions_;
 };
 
-// op_role_var tells which parameter gradients an op finishes.
+// op_role_var says which parameter gradients an op finishes.
 void name_role_vars(Block& block, size_t from, const std::vector<ParamGrad>& pairs) {
   std::unordered_map<std::string_view, std::string_view> param_of;
   for (const ParamGrad& pg : pairs) param_of.emplace(pg.grad, pg.param);

@@ -58,7 +58,7 @@ void Infer::make_lod(std::string_view slot, Lod lod) {
   to.lod = kept.empty() ? nullptr : &kept;
 }
 
-std::string Infer::tell(std::string_view slot, int i) const {
+std::string Infer::describe(std::string_view slot, int i) const {
   const int at = flat_index(op_.in, slot, i);
   if (at < 0) return text(slot, " (absent)");
   return text(slot, " (", op_.in[slot][static_cast<size_t>(i)], ") ",
@@ -66,8 +66,8 @@ std::string Infer::tell(std::string_view slot, int i) const {
 }
 
 void Infer::check_same(std::string_view slot_a, std::string_view slot_b) const {
-  check(shape(slot_a).compatible(shape(slot_b)), "the shapes of ", tell(slot_a), " and ",
-        tell(slot_b), " must be equal");
+  check(shape(slot_a).compatible(shape(slot_b)), "the shapes of ", describe(slot_a), " and ",
+        describe(slot_b), " must be equal");
 }
 
 }  // namespace paddle

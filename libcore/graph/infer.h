@@ -67,7 +67,7 @@ class Infer {
     if (!ok) fail(parts...);
   }
   // "X (x) [2, 3]": a slot with its variable and shape, for messages.
-  std::string tell(std::string_view slot, int i = 0) const;
+  std::string describe(std::string_view slot, int i = 0) const;
   // Fails unless the lengths agree, where both are known.
   void check_same(std::string_view slot_a, std::string_view slot_b) const;
 

@@ -23,7 +23,7 @@ struct View {
   const int64_t* rows =
       nullptr;         // selected rows: shape[0] ids; the kernel that makes the variable sets it
   int64_t height = 0;  // selected rows: rows of the whole table
-  int64_t* row_room =
+  int64_t* row_buffer =
       nullptr;  // selected rows: memory for shape[0] ids, for kernels that have none to point at
   bool is_rows = false;
 
@@ -46,8 +46,10 @@ struct Arg {
 class Remote {
  public:
   virtual ~Remote() = default;
-  // The gradient of this step is complete. Its memory stays as it is until the pull of the same
-  // parameter in the next step has returned.
+  // Whether gradients are read after push() has returned; asked once, when a plan is made.
+  virtual bool reads_later() const { return true; }
+  // The gradient of this step is complete. Where it is read later, its memory stays as it is until
+  // the pull of the same parameter in the next step has returned.
   virtual void push(int32_t param, const View& grad, uint64_t step) = 0;
   // Returns when `value` holds the version that `step` computes with.
   virtual void pull(int32_t param, const View& value, uint64_t step) = 0;

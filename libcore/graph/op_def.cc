@@ -164,7 +164,7 @@ void check_like(const Infer& i, const std::string& slot, int k, const Meta& expe
   if (found.kind != VarKind::lod_tensor) return;
   i.check(expected.shape.compatible(found.shape) && expected.dtype == found.dtype, "expected ",
           name_of(expected.dtype), " ", expected.shape, " by the forward op, found ",
-          name_of(found.dtype), " in ", i.tell(slot, k));
+          name_of(found.dtype), " in ", i.describe(slot, k));
 }
 
 }  // namespace

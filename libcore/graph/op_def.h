@@ -40,7 +40,7 @@ struct OpDef {
   Kernel (*bind)(const Bind&) = nullptr;
   GradRule grad = {};
   // For gradients that are not one op of copied attributes; used instead of `grad` when set.
-  // `want(name)` tells whether the gradient of a forward input is wanted.
+  // `want(name)` says whether the gradient of a forward input is wanted.
   std::vector<Op> (*make_grad)(const Op& forward,
                                const std::function<bool(const std::string&)>& want) = nullptr;
   // Pairs {input slot, output slot} that may share memory: the kernel is right when they do.

@@ -63,7 +63,7 @@ struct Cut {
 
 // Cuts what minimize() made; the halves of the pservers are the same whatever the trainer's id.
 // A parameter whose update needs the whole gradient (a clip by norm) stays in one piece; sparse
-// gradients become dense ones; Cut::notes tells both. Throws Error(config) for what cannot be cut:
+// gradients become dense ones; Cut::notes names both. Throws Error(config) for what cannot be cut:
 // no optimizer, a program that is half of a cut already, a clip by the global norm of several
 // parameters, an update rule that is defined on sparse gradients only.
 Cut transpile(const Program& main, const Program& startup, const TranspileOptions& options);

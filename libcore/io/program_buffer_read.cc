@@ -17,7 +17,7 @@ constexpr size_t max_text = 256u << 20;
 
 // Reads a verified buffer. What the verifier cannot see is checked here: numbers of kinds and
 // types, indices, and that tables and vectors are not shared so often that a small buffer becomes a
-// large program: an honest one is never longer, element by element, than its bytes.
+// large program: an undamaged one is never longer, element by element, than its bytes.
 class Reader {
  public:
   Reader(const fbs::Program& from, size_t bytes) : from_(from), elements_left_(bytes) {}
@@ -194,7 +194,7 @@ Program from_flatbuffer(std::span<const std::byte> bytes) {
   std::vector<uint64_t> aligned((bytes.size() + 7) / 8);
   std::memcpy(aligned.data(), bytes.data(), bytes.size());
   const auto* start = reinterpret_cast<const uint8_t*>(aligned.data());
-  // The smallest table takes 8 bytes, so an honest buffer has fewer than this.
+  // The smallest table takes 8 bytes, so an undamaged buffer has fewer than this.
   flatbuffers::Verifier verifier(start, bytes.size(), max_depth,
                                  static_cast<flatbuffers::uoffset_t>(bytes.size() / 8 + 1));
   require(fbs::VerifyProgramBuffer(verifier), kind,

@@ -17,7 +17,7 @@ namespace paddle {
 namespace {
 
 // The only environment variable read outside options/: it serves tests and measurements of this
-// file, and the door must open the same way for every program that links the core.
+// file, and the choice must be the same in every program that links the core.
 Blas chosen_blas() {
   const char* value = std::getenv("PADDLE_BLAS");
   const std::string_view name = value == nullptr ? "" : value;
@@ -157,7 +157,7 @@ void any_gemm(const Device& device, const Product<T>& p) {
   else if (is_vector_product(p))
     gemm_vector(device, p);
   else if (work <= 4096)
-    return gemm_packed(p);  // a library's door is wider, but farther away
+    return gemm_packed(p);  // the call of a library costs more than it gains
   else
     return gemm_with(default_blas(), device, p);
   finish(device, p);

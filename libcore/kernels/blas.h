@@ -1,4 +1,4 @@
-// The one door to matrix products. Behind it are our own kernels and, loaded when first needed,
+// The only entry to matrix products. Behind it are our own kernels and, loaded when first needed,
 // oneDNN and OpenBLAS; all run single-threaded beneath the pool.
 #pragma once
 

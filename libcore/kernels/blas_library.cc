@@ -30,7 +30,7 @@ class LoadTimeEnv {
   bool ours_;
 };
 
-// OpenBLAS takes slow generic kernels on CPUs younger than itself: tell it what they can do.
+// OpenBLAS takes slow generic kernels on CPUs younger than itself, unless a core type is set.
 const char* core_type() {
   switch (cpu_isa()) {
     case Isa::avx512: return "SkylakeX";

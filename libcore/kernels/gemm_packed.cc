@@ -1,5 +1,8 @@
 #include "kernels/gemm_packed.h"
 
+#include <sys/mman.h>
+
+#include <cstdlib>
 #include <memory>
 #include <new>
 
@@ -26,13 +29,21 @@ const PackedGemm& chosen() {
 }
 
 struct Free {
-  void operator()(std::byte* p) const { ::operator delete[](p, std::align_val_t{64}); }
+  void operator()(void* p) const { std::free(p); }
 };
+
+// One large page, where the system has them: many small ones may fall onto the same places of the
+// second cache.
+void* allocate() {
+  void* memory = std::aligned_alloc(packed_scratch_bytes, packed_scratch_bytes);
+  if (memory == nullptr) throw std::bad_alloc();
+  ::madvise(memory, packed_scratch_bytes, MADV_HUGEPAGE);
+  return memory;
+}
 
 // One per thread that multiplies, kept until the thread ends.
 void* scratch() {
-  thread_local const std::unique_ptr<std::byte[], Free> memory(new (std::align_val_t{64})
-                                                                   std::byte[packed_scratch_bytes]);
+  thread_local const std::unique_ptr<void, Free> memory(allocate());
   return memory.get();
 }
 

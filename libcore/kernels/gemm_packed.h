@@ -21,7 +21,7 @@ void vector_part(const MatVec<double>& m, int64_t begin, int64_t end);
 const char* packed_isa();
 
 // One version per instruction set, each compiled from gemm_tiles.cc with flags of its own.
-// `scratch` has room for packed_scratch_bytes, aligned to 64.
+// `scratch` has packed_scratch_bytes, aligned to 64.
 struct PackedGemm {
   const char* isa;
   void (*f32)(const Product<float>& p, void* scratch);
@@ -33,6 +33,6 @@ extern const PackedGemm packed_base;
 extern const PackedGemm packed_avx2;
 extern const PackedGemm packed_avx512;
 
-inline constexpr size_t packed_scratch_bytes = size_t{5} << 18;
+inline constexpr size_t packed_scratch_bytes = size_t{2} << 20;  // a large page
 
 }  // namespace paddle

@@ -14,8 +14,11 @@ constexpr int64_t tile_rows = PS_TILE_ROWS;
 constexpr int64_t tile_vectors = 2;
 // With so few terms, calls and waits for memory would take as long as the multiplication.
 constexpr int64_t few_terms = 64;
+// With fewer, a tile is ready before what it would fetch has come.
+constexpr int64_t fetching_terms = 16;
 
-// What a later tile reads, fetched into L2 by this one: a line per term, `step` apart.
+// What a later tile reads, fetched into L2 by this one: a line per term, `step` apart. A tile that
+// packs fetches the line behind it too.
 template <class T>
 struct Ahead {
   const T* at;
@@ -161,7 +164,7 @@ PS_INLINE void tile_panel(const TileJob<T>& job, int64_t panel) {
   constexpr int64_t lanes = Lanes<T, bytes>::count;
   constexpr int groups = (rows + 2) / 3;  // three rows of a share a pointer
   T* c = job.c + panel * vectors * lanes;
-  prefetch_result<T, rows, vectors>(job, c);
+  if (job.k >= fetching_terms) prefetch_result<T, rows, vectors>(job, c);
   Vector acc[rows][vectors];
 #pragma GCC unroll 2
   for (int v = 0; v < vectors; ++v) {
@@ -182,6 +185,7 @@ PS_INLINE void tile_panel(const TileJob<T>& job, int64_t panel) {
     for (int v = 0; v < vectors; ++v) bv[v] = load<bytes>(b + v * lanes);
     b += b_row;
     __builtin_prefetch(ahead, 0, 2);
+    if constexpr (way == Way::packing) __builtin_prefetch(ahead + 64 / sizeof(T), 0, 2);
     ahead += step;
     if constexpr (way == Way::packing) {
 #pragma GCC unroll 2

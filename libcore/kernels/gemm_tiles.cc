@@ -19,9 +19,11 @@ constexpr int64_t block_k = 400;
 constexpr int64_t few_rows = 144;
 constexpr int64_t rows_at_once = vector_bytes >= 64 ? 1 : few_rows / tile_rows;
 constexpr int64_t kept_bytes = 512 << 10;
-// Room for the panels, of which one may begin before these bytes are full; then for copies of rows.
+// Space for the panels, of which one may begin before these bytes are full; the rest is for copies
+// of rows.
 constexpr int64_t panel_bytes = kept_bytes + block_k * tile_vectors * vector_bytes;
-static_assert(panel_bytes + few_rows * block_k * sizeof(double) <= packed_scratch_bytes);
+constexpr int64_t copy_bytes = packed_scratch_bytes - panel_bytes;
+static_assert(few_rows * block_k * static_cast<int64_t>(sizeof(double)) <= copy_bytes);
 
 inline int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
 
@@ -32,7 +34,9 @@ struct Part {
   int64_t p0, k, j0, n;
   T beta;
   T* packed;
-  T* copies;  // of op(a), tile by tile, or null: tiles read it where it is
+  T* copies;      // of op(a), tile by tile, or null: tiles read it where it is
+  bool all_rows;  // `copies` holds all rows, else those of the tiles that share a panel
+  bool copied;    // they are there already
   // Rows are divided evenly: a tile of few rows takes longer than its share.
   int64_t tiles = (p.m + tile_rows - 1) / tile_rows;
   int64_t low = tiles == 1 ? p.m : p.m / tiles, more = p.m - low * tiles;
@@ -78,13 +82,19 @@ struct Part {
       for (int64_t r = 0; r < count; ++r) to[q * count + r] = from[r * row + q * col];
   }
 
-  // What the sums of the panel at column j start from. `room` is for what is not there in memory.
-  const T* start(int64_t j, int64_t columns, T (&room)[width]) const {
+  // Tile t in `copies`; t0 is the first of those that share a panel.
+  T* copy(int64_t t, int64_t t0) const {
+    return copies == nullptr ? nullptr
+                             : copies + (first_row(t) - (all_rows ? 0 : first_row(t0))) * k;
+  }
+
+  // What the sums of the panel at column j start from. `buffer` is for what is not there in memory.
+  const T* start(int64_t j, int64_t columns, T (&buffer)[width]) const {
     alignas(64) static constexpr T zeros[width] = {};
     if (p.finish.bias == nullptr || p0 != 0) return zeros;
     if (columns >= width) return p.finish.bias + j0 + j;
-    for (int64_t c = 0; c < width; ++c) room[c] = c < columns ? p.finish.bias[j0 + j + c] : 0;
-    return room;
+    for (int64_t c = 0; c < width; ++c) buffer[c] = c < columns ? p.finish.bias[j0 + j + c] : 0;
+    return buffer;
   }
 
   // Tile t of the panel at column j, the first to use the panel or not; or of several whole panels
@@ -97,8 +107,8 @@ struct Part {
     const bool there = first && !p.trans_b && tiles == 1 && columns == panel_width;
     const bool packs = first && !p.trans_b && tiles > 1 && columns == width;
     if (first && !packs && !there) pack(j, columns, panel_width, panel);
-    T room[width];
-    const T* sums = start(j, columns, room);
+    T buffer[width];
+    const T* sums = start(j, columns, buffer);
     T* to = p.c + first_row(t) * p.ldc + j0 + j;
     const TileJob<T> job{.a = copy != nullptr ? copy : a(t),
                          .a_row = copy != nullptr ? 1 : a_row(),
@@ -131,28 +141,35 @@ struct Part {
   }
   // What the tile at column j fetches of the rows of tile t, where they are.
   Ahead<T> next_rows(int64_t t, int64_t j) const {
-    if (t >= tiles || j > width) return {p.c, 0};
+    if (t >= tiles || j > width || (copied && j > 0)) return {p.c, 0};
+    if (copied) return {copy(t, 0), line};
     if (p.trans_a) return {a(t) + (j == 0 ? 0 : rows(t) - 1), p.lda};
     return {a(t) + (j == 0 ? 0 : k * line), line};
+  }
+
+  Ahead<T> ahead(int64_t t, int64_t t1, int64_t j, bool alone) const {
+    if (!alone) return next_panel(t, j + width);
+    return t == 0 && !p.trans_b && j + width < n ? Ahead<T>{b(j + width), p.ldb} : next_rows(t1, j);
   }
 
   // All tiles: `at_once` row tiles use a panel before the next one comes. Panels are kept for the
   // rows that follow, or there are none.
   void run_all(int64_t at_once, bool keep) const {
+    const bool together = at_once == 1 && keep && k <= few_terms && n >= width;
+    for (int64_t j = 0; together && j + width <= n; j += width)
+      pack(j, width, width, packed + j * k);
     for (int64_t t0 = 0; t0 < tiles; t0 += at_once) {
-      const int64_t t1 = at_most(t0 + at_once, tiles), i0 = first_row(t0);
-      for (int64_t t = t0; copies != nullptr && t < t1; ++t)
-        copy_a(t, copies + (first_row(t) - i0) * k);
+      const int64_t t1 = at_most(t0 + at_once, tiles);
+      for (int64_t t = t0; copies != nullptr && !copied && t < t1; ++t) copy_a(t, copy(t, t0));
       int64_t j = 0;
-      if (at_once == 1 && keep && t0 > 0 && k <= few_terms && n >= width) {
+      if (together) {
         j = n / width * width;
-        run(t0, copies, 0, packed, false, {p.c, 0}, n / width);
+        run(t0, copy(t0, t0), 0, packed, false, {p.c, 0}, n / width);
       }
       for (; j < n; j += width)
         for (int64_t t = t0; t < t1; ++t)
-          run(t, copies == nullptr ? nullptr : copies + (first_row(t) - i0) * k, j,
-              keep ? packed + j * k : packed, t == 0,
-              at_once == 1 ? next_rows(t1, j) : next_panel(t, j + width));
+          run(t, copy(t, t0), j, keep ? packed + j * k : packed, t == 0,
+              ahead(t, t1, j, at_once == 1));
     }
   }
 };
@@ -179,18 +196,37 @@ template <class T>
 void multiply(const Product<T>& p, void* scratch) {
   const int64_t k_blocks = (p.k + block_k - 1) / block_k;
   const int64_t k = k_blocks == 1 ? p.k : (p.k + k_blocks - 1) / k_blocks;
-  const bool few = p.m <= few_rows || streams_result(p, k);
+  // With few terms it counts for more that a row tile does all panels in one call.
+  const bool by_rows =
+      rows_at_once == 1 && k <= few_terms && p.m > tile_rows && p.n >= TileTable<T>::width;
+  const bool few = (p.m <= few_rows && !by_rows) || streams_result(p, k);
   constexpr int64_t column_bytes = sizeof(T) * TileTable<T>::width;
   const int64_t wide = few ? p.n : (kept_bytes / (column_bytes * k) + 1) * TileTable<T>::width;
   T* packed = static_cast<T*>(scratch);
   T* copies = wants_copies(p) ? packed + panel_bytes / sizeof(T) : nullptr;
-  for (int64_t j0 = 0; j0 < p.n; j0 += wide)
-    for (int64_t p0 = 0; p0 < p.k; p0 += k) {
-      const Part<T> part{
-          p,      p0,    at_most(k, p.k - p0), j0, at_most(wide, p.n - j0), p0 == 0 ? p.beta : T(1),
-          packed, copies};
-      part.run_all(few ? part.tiles : rows_at_once, !few);
-    }
+  // Copies of all rows, where there is space for them, serve all columns.
+  const bool all_rows =
+      copies != nullptr && p.n > wide && p.m * k * static_cast<int64_t>(sizeof(T)) <= copy_bytes;
+  const auto multiply_part = [&](int64_t j0, int64_t p0) {
+    const Part<T> part{.p = p,
+                       .p0 = p0,
+                       .k = at_most(k, p.k - p0),
+                       .j0 = j0,
+                       .n = at_most(wide, p.n - j0),
+                       .beta = p0 == 0 ? p.beta : T(1),
+                       .packed = packed,
+                       .copies = copies,
+                       .all_rows = all_rows,
+                       .copied = all_rows && j0 > 0};
+    part.run_all(few ? part.tiles : rows_at_once, !few);
+  };
+  if (all_rows) {
+    for (int64_t p0 = 0; p0 < p.k; p0 += k)
+      for (int64_t j0 = 0; j0 < p.n; j0 += wide) multiply_part(j0, p0);
+  } else {
+    for (int64_t j0 = 0; j0 < p.n; j0 += wide)
+      for (int64_t p0 = 0; p0 < p.k; p0 += k) multiply_part(j0, p0);
+  }
 }
 
 }  // namespace

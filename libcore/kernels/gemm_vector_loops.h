@@ -136,8 +136,9 @@ void dot_sums(const MatVec<T>& m, int64_t begin, int64_t count, T (*sums)[sums_a
   dot_groups<bytes, 1, vectors>(m, begin, i, count, sums);
 }
 
-// sums[v][j] += rows [q, q + rows) of M by as many elements of x[v], one after the other.
-template <int rows, int vectors, class T>
+// sums[v][j] += rows [q, q + rows) of M by as many elements of x[v], one after the other. The first
+// group starts from 0, not from what is in memory.
+template <int rows, int vectors, bool first = false, class T>
 PS_INLINE void add_group(const MatVec<T>& m, int64_t q, const T* row, int64_t count,
                          T (*sums)[sums_at_once]) {
   using Vector = typename Lanes<T, vector_bytes>::Vector;
@@ -150,7 +151,7 @@ PS_INLINE void add_group(const MatVec<T>& m, int64_t q, const T* row, int64_t co
   const auto add = [&](int64_t j, const auto& part) __attribute__((always_inline)) {
     Vector acc[vectors];
 #pragma GCC unroll 4
-    for (int v = 0; v < vectors; ++v) acc[v] = load<vector_bytes>(sums[v] + j);
+    for (int v = 0; v < vectors; ++v) acc[v] = first ? Vector{} : load<vector_bytes>(sums[v] + j);
 #pragma GCC unroll 8
     for (int r = 0; r < rows; ++r) {
       Vector a = part.load(row + r * m.stride + j);
@@ -172,11 +173,16 @@ constexpr int add_rows = vector_bytes >= 64 || vectors == 1 ? 8 : 4;
 template <int vectors, class T>
 void add_sums(const MatVec<T>& m, int64_t begin, int64_t count, T (*sums)[sums_at_once]) {
   constexpr int many = add_rows<vectors>;
-  for (int v = 0; v < vectors; ++v)
-    for (int64_t j = 0; j < sums_at_once && j < count + Lanes<T, vector_bytes>::count; ++j)
-      sums[v][j] = 0;
   const T* row = m.matrix + begin;
   int64_t q = 0;
+  if (m.length >= many) {
+    add_group<many, vectors, true>(m, 0, row, count, sums);
+    q = many;
+  } else {
+    for (int v = 0; v < vectors; ++v)
+      for (int64_t j = 0; j < sums_at_once && j < count + Lanes<T, vector_bytes>::count; ++j)
+        sums[v][j] = 0;
+  }
   for (; q + many <= m.length; q += many)
     add_group<many, vectors>(m, q, row + q * m.stride, count, sums);
   if constexpr (many > 4)
@@ -190,6 +196,8 @@ __attribute__((noinline)) void put_sums(const T* sums, int64_t count, T alpha, T
                                         int64_t step) {
   if (beta == 0)
     for (int64_t i = 0; i < count; ++i) y[i * step] = alpha * sums[i];
+  else if (beta == 1 && step == 1)  // a loop of whole vectors
+    for (int64_t i = 0; i < count; ++i) y[i] += alpha * sums[i];
   else if (beta == 1)
     for (int64_t i = 0; i < count; ++i) y[i * step] += alpha * sums[i];
   else

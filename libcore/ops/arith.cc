@@ -94,7 +94,7 @@ std::vector<Op> assign_grad(const Op& forward, const Want& want) {
 }
 
 void infer_increment(Infer& i) {
-  i.check(i.shape("X").numel() == 1 || !i.shape("X").known(), i.tell("X"),
+  i.check(i.shape("X").numel() == 1 || !i.shape("X").known(), i.describe("X"),
           " must have one element");
   i.out_like("Out", "X");
 }

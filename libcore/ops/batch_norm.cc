@@ -13,12 +13,12 @@ void check_batch_norm(const Infer& i) {
   const auto layout = i.attr<std::string>("data_layout");
   i.check(layout == "NCHW" || layout == "NHWC" || layout == "AnyLayout",
           "the attribute 'data_layout' is '", layout, "'; it can be NCHW or NHWC");
-  i.check(x.rank() >= 2 && x.rank() <= 5, "needs X of 2 to 5 dimensions, found ", i.tell("X"));
+  i.check(x.rank() >= 2 && x.rank() <= 5, "needs X of 2 to 5 dimensions, found ", i.describe("X"));
   const int64_t channels = x[channels_last(i.op().attrs) ? x.rank() - 1 : 1];
   for (const char* slot : {"Scale", "Bias", "Mean", "Variance", "SavedMean", "SavedVariance"}) {
     if (!i.has(slot)) continue;
-    i.check(i.shape(slot).compatible({channels}), i.tell(slot),
-            " must have one value for each channel of ", i.tell("X"), ", layout ", layout);
+    i.check(i.shape(slot).compatible({channels}), i.describe(slot),
+            " must have one value for each channel of ", i.describe("X"), ", layout ", layout);
     i.check(i.dtype(slot) == i.dtype("X"), slot, " is ", name_of(i.dtype(slot)), " and X ",
             name_of(i.dtype("X")), ": they must be of one type");
   }

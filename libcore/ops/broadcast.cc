@@ -28,7 +28,7 @@ void check_broadcast(const Infer& i) {
   const Shape &x = i.shape("X"), &y = i.shape("Y");
   const auto axis = i.attr<int32_t>("axis");
   const auto refuse = [&](const auto&... why) {
-    i.fail("cannot broadcast ", i.tell("Y"), " to ", i.tell("X"), " with axis ", axis, ": ",
+    i.fail("cannot broadcast ", i.describe("Y"), " to ", i.describe("X"), " with axis ", axis, ": ",
            why...);
   };
   if (y.rank() > x.rank()) refuse("Y has more dimensions than X");

@@ -47,10 +47,10 @@ int64_t merge_into(const Run& r, const View& x, int64_t* ids, T* values) {
 template <class T>
 void clip_rows(const Run& r, const View& x, View& out, const Limit& limit) {
   const int64_t count = x.shape[0], width = row_width(x);
-  const int64_t groups = merge_into<T>(r, x, out.row_room, out.as<T>());
+  const int64_t groups = merge_into<T>(r, x, out.row_buffer, out.as<T>());
   map(r, groups * width, limit, out.as<T>(), out.as<const T>());
-  pad_rows(r, groups, count, width, out.row_room, out.as<T>());
-  out.rows = out.row_room;
+  pad_rows(r, groups, count, width, out.row_buffer, out.as<T>());
+  out.rows = out.row_buffer;
 }
 
 Kernel bind_clip(const Bind& b) {
@@ -81,7 +81,7 @@ Kernel bind_clip_grad(const Bind& b) {
 template <class T>
 void squares(const Run& r, const View& x, View& out, T* sum) {
   if (!x.is_rows) return sum_squares(r, x.numel(), x.as<const T>(), sum);
-  const int64_t groups = merge_into<T>(r, x, out.row_room, out.as<T>());
+  const int64_t groups = merge_into<T>(r, x, out.row_buffer, out.as<T>());
   sum_squares(r, groups * row_width(x), out.as<const T>(), sum);
 }
 

@@ -35,9 +35,9 @@ void infer_shape_like_batch(Infer& i) {
   const auto from = i.attr<int32_t>("input_dim_idx"), to = i.attr<int32_t>("output_dim_idx");
   const Shape& input = i.shape("Input");
   i.check(from >= 0 && from < input.rank(), "input_dim_idx ", from, " is outside of ",
-          i.tell("Input"));
+          i.describe("Input"));
   i.check(to >= 0 && to < shape.rank(), "output_dim_idx ", to, " is outside of the shape ", shape,
-          " that takes a length of ", i.tell("Input"));
+          " that takes a length of ", i.describe("Input"));
   shape[to] = input[from];
   i.out("Out", shape, dtype_attr(i.op().attrs, "dtype"));
 }

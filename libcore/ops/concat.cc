@@ -34,10 +34,11 @@ void infer_concat(Infer& i) {
     const Shape& x = i.shape("X", k);
     Shape rest = x;
     if (rest.rank() == out.rank()) rest[axis] = out[axis];
-    i.check(rest.compatible(out), i.tell("X"), " and ", i.tell("X", k),
+    i.check(rest.compatible(out), i.describe("X"), " and ", i.describe("X", k),
             " differ in more than axis ", axis);
-    i.check(i.dtype("X", k) == i.dtype("X"), i.tell("X"), " is ", name_of(i.dtype("X")), " and ",
-            i.tell("X", k), " is ", name_of(i.dtype("X", k)), ": cast one of them first");
+    i.check(i.dtype("X", k) == i.dtype("X"), i.describe("X"), " is ", name_of(i.dtype("X")),
+            " and ", i.describe("X", k), " is ", name_of(i.dtype("X", k)),
+            ": cast one of them first");
     for (int d = 0; d < out.rank(); ++d) {
       if (d == axis)
         out[d] = out[d] < 0 || x[d] < 0 ? -1 : out[d] + x[d];
@@ -68,7 +69,7 @@ Kernel bind_concat(const Bind& b) {
 }
 
 // Parts of `whole` to the outputs in turn; an output that nobody wants is passed over. `lengths`
-// tells each part's extent along the axis.
+// gives each part's extent along the axis.
 template <class Lengths>
 void take_apart(const Run& r, const Around& a, const View& whole, Arg parts,
                 const Lengths& length_of) {
@@ -107,7 +108,7 @@ void infer_split(Infer& i) {
     sum += s;
   }
   i.check(x[axis] < 0 || (num > 0 ? x[axis] % num == 0 : sum == x[axis]), "cannot split axis ",
-          axis, " of ", i.tell("X"), " into ",
+          axis, " of ", i.describe("X"), " into ",
           num > 0 ? text(num, " equal parts") : attr_text(sections));
   for (int k = 0; k < parts; ++k) {
     Shape out = x;
@@ -140,10 +141,10 @@ void infer_stack(Infer& i) {
   const Shape& x = i.shape("X");
   const int axis = resolve_axis(i, i.attr<int32_t>("axis"), x.rank() + 1);
   for (int k = 1; k < i.count("X"); ++k) {
-    i.check(i.shape("X", k).compatible(x), "the shapes of ", i.tell("X"), " and ", i.tell("X", k),
-            " must be equal");
-    i.check(i.dtype("X", k) == i.dtype("X"), i.tell("X"), " is ", name_of(i.dtype("X")), " and ",
-            i.tell("X", k), " is ", name_of(i.dtype("X", k)));
+    i.check(i.shape("X", k).compatible(x), "the shapes of ", i.describe("X"), " and ",
+            i.describe("X", k), " must be equal");
+    i.check(i.dtype("X", k) == i.dtype("X"), i.describe("X"), " is ", name_of(i.dtype("X")),
+            " and ", i.describe("X", k), " is ", name_of(i.dtype("X", k)));
   }
   Shape out = x.slice(0, axis);
   out.append(i.count("X"));
@@ -166,7 +167,7 @@ void infer_stack_grad(Infer& i) {
   const Shape& y = i.shape("Y@GRAD");
   const int axis = resolve_axis(i, i.attr<int32_t>("axis"), y.rank());
   i.check(y[axis] < 0 || y[axis] == i.count_out("X@GRAD"), "dimension ", axis, " of ",
-          i.tell("Y@GRAD"), " must be the number of gradients that come out, ",
+          i.describe("Y@GRAD"), " must be the number of gradients that come out, ",
           i.count_out("X@GRAD"));
   Shape x = y.slice(0, axis);
   for (int d = axis + 1; d < y.rank(); ++d) x.append(y[d]);

@@ -37,11 +37,11 @@ Shape conv_shape(const Infer& i) {
   check_attrs(i, a);
   const Shape &x = i.shape("Input"), &w = i.shape("Filter");
   i.check(x.rank() == 4 && w.rank() == 4, "needs Input [N, C, H, W] and Filter [O, C/groups, h, w]",
-          ", found ", i.tell("Input"), " and ", i.tell("Filter"));
-  i.check(w[0] > 0 && w[1] > 0 && w[2] > 0 && w[3] > 0, i.tell("Filter"), " has no elements");
-  i.check(x[1] < 0 || x[1] == w[1] * a.groups, "the channels of ", i.tell("Input"),
-          " must be those of ", i.tell("Filter"), " times groups (", a.groups, ")");
-  i.check(w[0] % a.groups == 0, "the output channels of ", i.tell("Filter"),
+          ", found ", i.describe("Input"), " and ", i.describe("Filter"));
+  i.check(w[0] > 0 && w[1] > 0 && w[2] > 0 && w[3] > 0, i.describe("Filter"), " has no elements");
+  i.check(x[1] < 0 || x[1] == w[1] * a.groups, "the channels of ", i.describe("Input"),
+          " must be those of ", i.describe("Filter"), " times groups (", a.groups, ")");
+  i.check(w[0] % a.groups == 0, "the output channels of ", i.describe("Filter"),
           " cannot be split into ", a.groups, " groups");
   Shape out{x[0], w[0], 0, 0};
   for (int d = 0; d < 2; ++d) {
@@ -49,7 +49,7 @@ Shape conv_shape(const Infer& i) {
     out[2 + d] = out_length(x[2 + d], w[2 + d], a.strides[u], a.paddings[u], a.dilations[u]);
     i.check(x[2 + d] < 0 || (out[2 + d] > 0 &&
                              x[2 + d] + 2 * a.paddings[u] >= a.dilations[u] * (w[2 + d] - 1) + 1),
-            i.tell("Filter"), " is larger than ", i.tell("Input"), " with paddings ",
+            i.describe("Filter"), " is larger than ", i.describe("Input"), " with paddings ",
             attr_text(a.paddings));
   }
   return out;
@@ -63,7 +63,7 @@ void infer_conv(Infer& i) {
 
 void infer_conv_grad(Infer& i) {
   const Shape out = conv_shape(i);
-  i.check(out.compatible(i.shape("Output@GRAD")), "the gradient ", i.tell("Output@GRAD"),
+  i.check(out.compatible(i.shape("Output@GRAD")), "the gradient ", i.describe("Output@GRAD"),
           " must have the shape ", out, " of the output");
   i.out_like("Input@GRAD", "Input");
   i.out_like("Filter@GRAD", "Filter");

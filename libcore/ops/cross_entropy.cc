@@ -8,7 +8,7 @@ namespace {
 
 void infer_cross_entropy(Infer& i) {
   const Shape& x = i.shape("X");
-  i.check(x.rank() >= 1, i.tell("X"), " needs a dimension of classes");
+  i.check(x.rank() >= 1, i.describe("X"), " needs a dimension of classes");
   const bool soft = i.op().attrs.get<bool>("soft_label", false);
   const Shape loss = check_label(i, "X", x.rank() - 1, soft);
   i.out("Y", loss, i.dtype("X"));
@@ -86,14 +86,14 @@ Kernel bind_cross_entropy_grad(const Bind& b) {
 
 void infer_cross_entropy_grad2(Infer& i) {
   const Shape &kept = i.shape("XShape"), &dy = i.shape("Y@GRAD");
-  i.check(kept.rank() >= 2, i.tell("XShape"), " must be the shape of X and a 0");
+  i.check(kept.rank() >= 2, i.describe("XShape"), " must be the shape of X and a 0");
   Shape loss = kept.slice(0, kept.rank() - 1);
   loss[loss.rank() - 1] = 1;
   i.check(i.dtype("Label") == DType::i64, "Label must be int64, found ", name_of(i.dtype("Label")));
   i.check(loss.compatible(dy) && (loss.numel() < 0 || i.shape("Label").numel() < 0 ||
                                   loss.numel() == i.shape("Label").numel()),
-          "the gradient ", i.tell("Y@GRAD"), " and ", i.tell("Label"), " must have the rows of ",
-          i.tell("XShape"));
+          "the gradient ", i.describe("Y@GRAD"), " and ", i.describe("Label"),
+          " must have the rows of ", i.describe("XShape"));
   i.out("X@GRAD", kept.slice(0, kept.rank() - 1), i.dtype("Y@GRAD"));
   i.share_lod("XShape", "X@GRAD");
 }

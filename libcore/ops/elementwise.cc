@@ -20,8 +20,8 @@ void infer_elementwise(Infer& i) {
 
 void infer_elementwise_grad(Infer& i) {
   check_broadcast(i);
-  i.check(i.shape("X").compatible(i.shape("Out@GRAD")), "the shapes of ", i.tell("X"), " and ",
-          i.tell("Out@GRAD"), " must be equal");
+  i.check(i.shape("X").compatible(i.shape("Out@GRAD")), "the shapes of ", i.describe("X"), " and ",
+          i.describe("Out@GRAD"), " must be equal");
   infer_grad_same(i);
 }
 

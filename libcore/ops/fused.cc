@@ -35,9 +35,9 @@ void check_fc(const Infer& i) {
   const auto columns = i.attr<int32_t>("x_num_col_dims");
   const Shape &x = i.shape("X"), &w = i.shape("W");
   i.check(w.rank() == 2 && columns >= 1 && columns < x.rank(), "needs a matrix W and columns of X",
-          ", found ", i.tell("W"), " and ", i.tell("X"), " with x_num_col_dims ", columns);
-  i.check(i.shape("Bias").numel() == w[1] || w[1] < 0, i.tell("Bias"), " must have an element for ",
-          "each column of ", i.tell("W"));
+          ", found ", i.describe("W"), " and ", i.describe("X"), " with x_num_col_dims ", columns);
+  i.check(i.shape("Bias").numel() == w[1] || w[1] < 0, i.describe("Bias"),
+          " must have an element for ", "each column of ", i.describe("W"));
   i.check(i.dtype("X") == i.dtype("W") && i.dtype("X") == i.dtype("Bias"),
           "X, W and Bias must be of one type");
 }
@@ -48,8 +48,8 @@ Shape fc_shape(const Infer& i) {
   const Shape& x = i.shape("X");
   Shape out = x.slice(0, columns);
   const int64_t inner = x.product(columns, x.rank());
-  i.check(inner < 0 || inner == i.shape("W")[0], "the columns of ", i.tell("X"),
-          " must be the rows of ", i.tell("W"));
+  i.check(inner < 0 || inner == i.shape("W")[0], "the columns of ", i.describe("X"),
+          " must be the rows of ", i.describe("W"));
   out.append(i.shape("W")[1]);
   return out;
 }
@@ -77,7 +77,7 @@ void infer_fc_grad(Infer& i) {
   const Shape shape = fc_shape(i);
   for (const char* slot : {"Out", "Out@GRAD"})
     i.check(!i.has(slot) || (shape.compatible(i.shape(slot)) && i.dtype(slot) == i.dtype("X")),
-            i.tell(slot), " must be ", name_of(i.dtype("X")), " ", shape);
+            i.describe(slot), " must be ", name_of(i.dtype("X")), " ", shape);
   const auto like = [&](std::string_view out, std::string_view in) {
     if (i.has_out(out)) i.out(out, i.shape(in), i.dtype(in));
   };
@@ -128,12 +128,12 @@ Kernel bind_fc_grad(const Bind& b) {
 
 void check_embedding_pool(const Infer& i) {
   const Meta& ids = i.in("Ids");
-  i.check(i.shape("W").rank() == 2, "W must be a matrix [rows, width], found ", i.tell("W"));
+  i.check(i.shape("W").rank() == 2, "W must be a matrix [rows, width], found ", i.describe("W"));
   i.check(ids.dtype == DType::i64, "Ids must be int64, found ", name_of(ids.dtype), " in ",
-          i.tell("Ids"));
-  i.check(ids.lod != nullptr || ids.lod_level > 0, i.tell("Ids"), " must be a sequence");
+          i.describe("Ids"));
+  i.check(ids.lod != nullptr || ids.lod_level > 0, i.describe("Ids"), " must be a sequence");
   i.check(ids.lod == nullptr || static_cast<int64_t>(ids.lod->back().back()) == ids.shape.numel(),
-          "the sequences of ", i.tell("Ids"), " must cover all of it");
+          "the sequences of ", i.describe("Ids"), " must cover all of it");
 }
 
 // One row per sequence: the sum, mean or sum / sqrt(length) of its ids' rows, without the rows in
@@ -176,8 +176,8 @@ void infer_embedding_pool_grad(Infer& i) {
   i.check(i.dtype("Out@GRAD") == i.dtype("W") &&
               (lod == nullptr || found < 0 ||
                found == static_cast<int64_t>(lod->back().size() - 1) * i.shape("W")[1]),
-          "the gradient ", i.tell("Out@GRAD"), " must have a row of ", i.tell("W"),
-          " for each sequence of ", i.tell("Ids"));
+          "the gradient ", i.describe("Out@GRAD"), " must have a row of ", i.describe("W"),
+          " for each sequence of ", i.describe("Ids"));
   i.out_rows("W@GRAD", {count, i.shape("W")[1]}, i.dtype("W"), i.shape("W")[0]);
 }
 

@@ -40,8 +40,8 @@ inline Shape check_label(const Infer& i, std::string_view x, int axis, bool soft
   // Newer programs leave the last dimension of 1 away.
   const bool short_form =
       axis == given.rank() - 1 && label.compatible(given.slice(0, given.rank() - 1));
-  i.check(label.compatible(one) || short_form, "the shape of ", i.tell("Label"), " must be ", one,
-          " for ", i.tell(x), " (set soft_label for one weight per class)");
+  i.check(label.compatible(one) || short_form, "the shape of ", i.describe("Label"), " must be ",
+          one, " for ", i.describe(x), " (set soft_label for one weight per class)");
   i.check(i.dtype("Label") == DType::i64, "Label (", i.op().in["Label"][0],
           ") must be int64, found ", name_of(i.dtype("Label")));
   return one;

@@ -10,11 +10,11 @@ void check_layer_norm(const Infer& i) {
   const Shape& x = i.shape("X");
   const auto axis = i.attr<int32_t>("begin_norm_axis");
   i.check(axis >= 1 && axis < x.rank(), "begin_norm_axis ", axis, " must lie inside of ",
-          i.tell("X"));
+          i.describe("X"));
   for (const char* slot : {"Scale", "Bias"})
     if (i.has(slot))
-      i.check(i.shape(slot).compatible({x.product(axis, x.rank())}), i.tell(slot),
-              " must have one value for each element of a row of ", i.tell("X"));
+      i.check(i.shape(slot).compatible({x.product(axis, x.rank())}), i.describe(slot),
+              " must have one value for each element of a row of ", i.describe("X"));
 }
 
 void infer_layer_norm(Infer& i) {

@@ -12,15 +12,16 @@ bool trailing_one(const Infer& i) { return !i.op().type.starts_with("lookup_tabl
 
 void check_table(const Infer& i) {
   const Shape &table = i.shape("W"), &ids = i.shape("Ids");
-  i.check(table.rank() == 2, "W must be a matrix [rows, width], found ", i.tell("W"));
+  i.check(table.rank() == 2, "W must be a matrix [rows, width], found ", i.describe("W"));
   i.check(i.dtype("Ids") == DType::i64, "Ids must be int64, found ", name_of(i.dtype("Ids")),
-          " in ", i.tell("Ids"));
+          " in ", i.describe("Ids"));
   const auto padding = i.attr<int64_t>("padding_idx");
   i.check(padding >= -1 && (table[0] < 0 || padding < table[0]), "padding_idx ", padding,
-          " is no row of ", i.tell("W"), "; -1 means none");
+          " is no row of ", i.describe("W"), "; -1 means none");
   if (!trailing_one(i)) return;
   i.check(ids.rank() >= 1 && (ids[ids.rank() - 1] == 1 || ids[ids.rank() - 1] == -1),
-          "the last dimension of Ids must be 1, found ", i.tell("Ids"), " for ", i.tell("W"));
+          "the last dimension of Ids must be 1, found ", i.describe("Ids"), " for ",
+          i.describe("W"));
 }
 
 void infer_lookup(Infer& i) {
@@ -37,7 +38,7 @@ void infer_lookup_grad(Infer& i) {
   const Shape& table = i.shape("W");
   const int64_t count = i.shape("Ids").numel(), found = i.shape("Out@GRAD").numel();
   i.check(count < 0 || found < 0 || table[1] < 0 || count * table[1] == found, "the gradient ",
-          i.tell("Out@GRAD"), " does not fit ", i.tell("Ids"), " and ", i.tell("W"));
+          i.describe("Out@GRAD"), " does not fit ", i.describe("Ids"), " and ", i.describe("W"));
   if (i.attr<bool>("is_sparse"))
     i.out_rows("W@GRAD", {count, table[1]}, i.dtype("W"), table[0]);
   else

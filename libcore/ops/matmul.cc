@@ -21,12 +21,12 @@ void check_mul(const Infer& i) {
   const Shape &x = i.shape("X"), &y = i.shape("Y");
   const auto x_cols = i.attr<int32_t>("x_num_col_dims"), y_cols = i.attr<int32_t>("y_num_col_dims");
   i.check(x_cols > 0 && x_cols < x.rank(), "x_num_col_dims is ", x_cols,
-          " and must cut the dimensions of ", i.tell("X"), " in two");
+          " and must cut the dimensions of ", i.describe("X"), " in two");
   i.check(y_cols > 0 && y_cols < y.rank(), "y_num_col_dims is ", y_cols,
-          " and must cut the dimensions of ", i.tell("Y"), " in two");
+          " and must cut the dimensions of ", i.describe("Y"), " in two");
   const int64_t width = x.product(x_cols, x.rank()), height = y.product(0, y_cols);
-  i.check(width == height || width < 0 || height < 0, "the rows of ", i.tell("X"), " have ", width,
-          " elements and the columns of ", i.tell("Y"), " have ", height);
+  i.check(width == height || width < 0 || height < 0, "the rows of ", i.describe("X"), " have ",
+          width, " elements and the columns of ", i.describe("Y"), " have ", height);
   i.check(i.dtype("X") == i.dtype("Y"), "X is ", name_of(i.dtype("X")), " and Y is ",
           name_of(i.dtype("Y")), ": cast one of them");
 }
@@ -110,15 +110,15 @@ MatMul product_of(const Shape& x, const Shape& y, bool trans_x, bool trans_y) {
 
 MatMul check_matmul(const Infer& i) {
   for (const char* slot : {"X", "Y"})
-    i.check(i.shape(slot).rank() >= 1, i.tell(slot), " has no dimension");
+    i.check(i.shape(slot).rank() >= 1, i.describe(slot), " has no dimension");
   const MatMul p = product_of(i.shape("X"), i.shape("Y"), i.attr<bool>("transpose_X"),
                               i.attr<bool>("transpose_Y"));
   const auto equal = [](int64_t a, int64_t b) { return a == b || a < 0 || b < 0; };
-  i.check(equal(p.x.width(), p.y.height()), "the left matrix of ", i.tell("X"),
+  i.check(equal(p.x.width(), p.y.height()), "the left matrix of ", i.describe("X"),
           p.x.trans ? " (transposed)" : "", " is ", p.x.width(), " wide and the right one of ",
-          i.tell("Y"), p.y.trans ? " (transposed)" : "", " is ", p.y.height(), " high");
+          i.describe("Y"), p.y.trans ? " (transposed)" : "", " is ", p.y.height(), " high");
   i.check(!p.x.batched || !p.y.batched || equal(p.x.batch, p.y.batch), "the batches of ",
-          i.tell("X"), " and ", i.tell("Y"), " differ: ", p.x.batch, " and ", p.y.batch,
+          i.describe("X"), " and ", i.describe("Y"), " differ: ", p.x.batch, " and ", p.y.batch,
           " matrices");
   i.check(i.dtype("X") == i.dtype("Y"), "X is ", name_of(i.dtype("X")), " and Y is ",
           name_of(i.dtype("Y")), ": cast one of them");

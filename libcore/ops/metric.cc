@@ -12,11 +12,11 @@ namespace {
 
 void infer_accuracy(Infer& i) {
   const Shape &out = i.shape("Out"), &indices = i.shape("Indices"), &label = i.shape("Label");
-  i.check(indices.rank() == 2 && out.compatible(indices), i.tell("Out"), " and ", i.tell("Indices"),
-          " must be the [N, k] results of one top_k");
+  i.check(indices.rank() == 2 && out.compatible(indices), i.describe("Out"), " and ",
+          i.describe("Indices"), " must be the [N, k] results of one top_k");
   i.check(label.rank() >= 1 && Shape{label[0]}.compatible(Shape{indices[0]}) &&
               (label.rank() == 1 || (label.rank() == 2 && (label[1] == 1 || label[1] < 0))),
-          "the shape of ", i.tell("Label"), " must be [N, 1] for ", i.tell("Indices"));
+          "the shape of ", i.describe("Label"), " must be [N, 1] for ", i.describe("Indices"));
   for (const char* slot : {"Indices", "Label"})
     i.check(i.dtype(slot) == DType::i64, slot, " must be int64, found ", name_of(i.dtype(slot)));
   i.out("Accuracy", {1}, DType::f32);
@@ -48,16 +48,16 @@ void infer_auc(Infer& i) {
   i.check(curve == "ROC" || curve == "PR", "curve must be ROC or PR, found '", curve, "'");
   i.check(thresholds > 0, "num_thresholds must be above 0, found ", thresholds);
   i.check(steps >= 0, "slide_steps must not be below 0, found ", steps);
-  i.check(p.rank() == 2 && p[1] <= 2 && p[1] != 0, i.tell("Predict"),
+  i.check(p.rank() == 2 && p[1] <= 2 && p[1] != 0, i.describe("Predict"),
           " must be [N, 2], the probabilities of both classes, or [N, 1]");
   i.check(label.rank() >= 1 && Shape{label[0]}.compatible(Shape{p[0]}) &&
               (label.numel() < 0 || p[0] < 0 || label.numel() == p[0]),
-          "the shape of ", i.tell("Label"), " must be [N, 1] for ", i.tell("Predict"));
+          "the shape of ", i.describe("Label"), " must be [N, 1] for ", i.describe("Predict"));
   i.check(i.dtype("Label") == DType::i64, "Label must be int64, found ", name_of(i.dtype("Label")));
   const int64_t needed = rows_of_window(steps) * (int64_t{thresholds} + 1);
   for (const char* slot : {"StatPos", "StatNeg"}) {
     const int64_t n = i.shape(slot).numel();
-    i.check(n < 0 || n == needed, i.tell(slot), " must hold ", needed, " counts: [",
+    i.check(n < 0 || n == needed, i.describe(slot), " must hold ", needed, " counts: [",
             rows_of_window(steps), ", num_thresholds + 1 = ", thresholds + 1, "]");
     i.check(i.dtype(slot) == DType::i64, slot, " must be int64, found ", name_of(i.dtype(slot)));
     i.out_like(text(slot, "Out"), slot);

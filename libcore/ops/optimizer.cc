@@ -23,11 +23,12 @@ void check_gradient(const Infer& i) {
           name_of(grad.dtype), ": cast the gradient");
   if (grad.kind != VarKind::selected_rows) return i.check_same("Param", "Grad");
   Shape table = grad.shape;
-  i.check(table.rank() >= 1 && table.rank() == param.shape.rank(), i.tell("Param"),
-          " and the rows of ", i.tell("Grad"), " differ in their number of dimensions");
+  i.check(table.rank() >= 1 && table.rank() == param.shape.rank(), i.describe("Param"),
+          " and the rows of ", i.describe("Grad"), " differ in their number of dimensions");
   table[0] = grad.height;
-  i.check(param.shape.compatible(table), "the shapes of ", i.tell("Param"), " and of the table ",
-          table, " that Grad (", i.op().in["Grad"][0], ") has rows of must be equal");
+  i.check(param.shape.compatible(table), "the shapes of ", i.describe("Param"),
+          " and of the table ", table, " that Grad (", i.op().in["Grad"][0],
+          ") has rows of must be equal");
 }
 
 void infer_optimizer(Infer& i) {
@@ -43,7 +44,7 @@ void infer_optimizer(Infer& i) {
   }
   for (const std::string& input : rule.inputs) {
     const int64_t n = i.shape(input).numel();
-    i.check(n == 1 || n < 0, i.tell(input), " must have one element");
+    i.check(n == 1 || n < 0, i.describe(input), " must have one element");
   }
   for (const optim::Power& p : rule.powers) i.out_like(advanced(p), p.slot);
   if (i.op().type == "rmsprop" && i.attr<bool>("centered"))

@@ -41,19 +41,19 @@ Shape pool_shape(const Infer& i) {
   const PoolAttrs a(i.op().attrs);
   check_attrs(i, a);
   const Shape& x = i.shape("X");
-  i.check(x.rank() == 4, "needs X [N, C, H, W], found ", i.tell("X"));
+  i.check(x.rank() == 4, "needs X [N, C, H, W], found ", i.describe("X"));
   Shape out{x[0], x[1], 1, 1};
   if (a.global) return out;
   if (a.adaptive) {  // ksize is the size of the result
-    i.check(x[2] != 0 && x[3] != 0, i.tell("X"), " has no elements to divide into windows");
+    i.check(x[2] != 0 && x[3] != 0, i.describe("X"), " has no elements to divide into windows");
     return {x[0], x[1], a.ksize[0], a.ksize[1]};
   }
   for (int d = 0; d < 2; ++d) {
     const auto u = static_cast<size_t>(d);
-    const int64_t room = x[2 + d] + 2 * a.paddings[u] - a.ksize[u];
-    i.check(x[2 + d] < 0 || room >= 0, "a window of ksize ", attr_text(a.ksize), " is larger than ",
-            i.tell("X"), " with paddings ", attr_text(a.paddings));
-    out[2 + d] = x[2 + d] < 0 ? -1 : (room + (a.ceil ? a.strides[u] - 1 : 0)) / a.strides[u] + 1;
+    const int64_t places = x[2 + d] + 2 * a.paddings[u] - a.ksize[u];
+    i.check(x[2 + d] < 0 || places >= 0, "a window of ksize ", attr_text(a.ksize),
+            " is larger than ", i.describe("X"), " with paddings ", attr_text(a.paddings));
+    out[2 + d] = x[2 + d] < 0 ? -1 : (places + (a.ceil ? a.strides[u] - 1 : 0)) / a.strides[u] + 1;
   }
   return out;
 }
@@ -62,8 +62,8 @@ void infer_pool2d(Infer& i) { i.out("Out", pool_shape(i), i.dtype("X")); }
 
 void infer_pool2d_grad(Infer& i) {
   const Shape out = pool_shape(i);
-  i.check(out.compatible(i.shape("Out@GRAD")), "the gradient ", i.tell("Out@GRAD"),
-          " must have the shape ", out, " of the output of ", i.tell("X"));
+  i.check(out.compatible(i.shape("Out@GRAD")), "the gradient ", i.describe("Out@GRAD"),
+          " must have the shape ", out, " of the output of ", i.describe("X"));
   i.out_like("X@GRAD", "X");
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 // Ranges of the rows of X, one part per section; split_byref does it for dense tensors.
 void infer_split_rows(Infer& i) {
-  i.check(i.in("X").kind == VarKind::selected_rows, i.tell("X"),
+  i.check(i.in("X").kind == VarKind::selected_rows, i.describe("X"),
           " must hold selected rows, found a dense tensor");
   const auto sections = i.attr<Longs>("height_sections");
   i.check(sections.size() == static_cast<size_t>(i.count_out("Out")), "height_sections has ",

@@ -11,8 +11,8 @@ inline int64_t row_width(const View& v) { return v.shape.product(1, v.shape.rank
 
 // The output names the same rows as the input.
 inline void copy_rows(const Run& r, const View& from, View& to) {
-  copy(r, from.shape[0], to.row_room, from.rows);
-  to.rows = to.row_room;
+  copy(r, from.shape[0], to.row_buffer, from.rows);
+  to.rows = to.row_buffer;
 }
 
 // Throws Error(data) if an id lies outside of the table.

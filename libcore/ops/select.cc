@@ -18,9 +18,9 @@ void check_int(const Infer& i, std::string_view slot) {
 void infer_gather(Infer& i) {
   const Shape &x = i.shape("X"), &index = i.shape("Index");
   check_int(i, "Index");
-  i.check(x.rank() >= 1, i.tell("X"), " needs rows to gather");
+  i.check(x.rank() >= 1, i.describe("X"), " needs rows to gather");
   i.check(index.rank() == 1 || (index.rank() == 2 && (index[1] == 1 || index[1] < 0)),
-          "the shape of ", i.tell("Index"), " must be [N] or [N, 1]");
+          "the shape of ", i.describe("Index"), " must be [N] or [N, 1]");
   Shape out = x;
   out[0] = index[0];
   i.out("Out", out, i.dtype("X"));
@@ -72,11 +72,11 @@ void infer_one_hot(Infer& i) {
   check_int(i, "X");
   i.check(depth > 0, "depth must be above 0, found ", depth);
   if (i.op().type == "one_hot_v2") {
-    i.check(out.rank() >= 1, i.tell("X"), " needs at least one dimension");
+    i.check(out.rank() >= 1, i.describe("X"), " needs at least one dimension");
     out.append(depth);
   } else {
     i.check(out.rank() >= 2 && (out[out.rank() - 1] == 1 || out[out.rank() - 1] < 0),
-            "the shape of ", i.tell("X"),
+            "the shape of ", i.describe("X"),
             " must end in a dimension of 1 after others; fluid.one_hot (one_hot_v2) "
             "takes any shape and adds a dimension");
     out[out.rank() - 1] = depth;
@@ -107,7 +107,8 @@ Kernel bind_one_hot(const Bind& b) {
 void infer_arg(Infer& i) {
   const Shape& x = i.shape("X");
   const int axis = resolve_axis(i, static_cast<int>(i.attr<int64_t>("axis")), x.rank());
-  i.check(x[axis] != 0, "axis ", axis, " of ", i.tell("X"), " is empty: there is nothing to find");
+  i.check(x[axis] != 0, "axis ", axis, " of ", i.describe("X"),
+          " is empty: there is nothing to find");
   Shape out;
   for (int d = 0; d < x.rank(); ++d)
     if (d != axis) out.append(x[d]);
@@ -131,9 +132,9 @@ Kernel bind_arg(const Bind& b) {
 void infer_top_k(Infer& i) {
   Shape out = i.shape("X");
   const auto k = i.attr<int32_t>("k");
-  i.check(out.rank() >= 1, i.tell("X"), " needs a dimension to choose from");
+  i.check(out.rank() >= 1, i.describe("X"), " needs a dimension to choose from");
   int64_t& last = out[out.rank() - 1];
-  i.check(k >= 1 && (last < 0 || k <= last), "k is ", k, ", but ", i.tell("X"), " has ", last,
+  i.check(k >= 1 && (last < 0 || k <= last), "k is ", k, ", but ", i.describe("X"), " has ", last,
           " elements per row");
   last = k;
   i.out("Out", out, i.dtype("X"));

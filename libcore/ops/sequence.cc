@@ -27,7 +27,7 @@ Sequences sequences(const View& x) {
 void check_sequence(const Infer& i, std::string_view slot) {
   const Meta& m = i.in(slot);
   i.check(m.shape.rank() >= 1 && m.lod_level > 0, slot, " must be a sequence (lod_level 1 or more)",
-          ", found ", i.tell(slot), " without LoD");
+          ", found ", i.describe(slot), " without LoD");
 }
 
 void infer_pool(Infer& i) {
@@ -48,8 +48,8 @@ void infer_pool_grad(Infer& i) {
   check_sequence(i, "X");
   const Meta& x = i.in("X");
   i.check(!x.lod || i.shape("Out@GRAD")[0] == static_cast<int64_t>(x.lod->back().size()) - 1,
-          "the gradient ", i.tell("Out@GRAD"), " must have a row for each sequence of ",
-          i.tell("X"));
+          "the gradient ", i.describe("Out@GRAD"), " must have a row for each sequence of ",
+          i.describe("X"));
   i.out_like("X@GRAD", "X");
 }
 
@@ -88,7 +88,7 @@ void infer_softmax(Infer& i) {
   check_sequence(i, "X");
   const Shape& x = i.shape("X");
   i.check(x.product(1, x.rank()) == 1 || x.product(1, x.rank()) < 0,
-          "X must have one value per row, found ", i.tell("X"));
+          "X must have one value per row, found ", i.describe("X"));
   i.out_like("Out", "X");
 }
 

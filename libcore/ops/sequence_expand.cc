@@ -20,11 +20,12 @@ bool fits(const Repeats& r, const Lod* x, int64_t x_rows) {
 void check_expand(const Infer& i) {
   const Meta &x = i.in("X"), &y = i.in("Y");
   const auto level = i.attr<int32_t>("ref_level");
-  i.check(x.shape.rank() >= 2, "needs X of at least 2 dimensions, found ", i.tell("X"));
-  i.check(x.lod_level <= 1, "X may have one LoD level, found ", x.lod_level, " in ", i.tell("X"));
-  i.check(y.lod_level >= 1, "Y must be a sequence (lod_level 1 or more), found ", i.tell("Y"));
+  i.check(x.shape.rank() >= 2, "needs X of at least 2 dimensions, found ", i.describe("X"));
+  i.check(x.lod_level <= 1, "X may have one LoD level, found ", x.lod_level, " in ",
+          i.describe("X"));
+  i.check(y.lod_level >= 1, "Y must be a sequence (lod_level 1 or more), found ", i.describe("Y"));
   i.check(level >= -1 && level < y.lod_level, "ref_level ", level, " is none of the ", y.lod_level,
-          " LoD levels of ", i.tell("Y"));
+          " LoD levels of ", i.describe("Y"));
 }
 
 void infer_expand(Infer& i) {
@@ -38,8 +39,8 @@ void infer_expand(Infer& i) {
     return;
   }
   const Repeats r = repeats(x.lod, *y.lod, i.attr<int32_t>("ref_level"));
-  i.check(fits(r, x.lod, x.shape[0]), i.tell("X"), " must have as many ",
-          x.lod ? "sequences" : "rows", " as the LoD of ", i.tell("Y"),
+  i.check(fits(r, x.lod, x.shape[0]), i.describe("X"), " must have as many ",
+          x.lod ? "sequences" : "rows", " as the LoD of ", i.describe("Y"),
           " has sequences: ", r.count);
   std::vector<size_t> offsets{0};
   for (int64_t k = 0; k < r.count; ++k)

@@ -34,8 +34,8 @@ int64_t rest_of(const Infer& i, const Shape& x, const Ints& wanted) {
   }
   for (const int32_t w : wanted)
     if (w > 0) named *= w;
-  i.check(left % named == 0, "cannot reshape ", i.tell("X"), " to ", attr_text(wanted), ": ", left,
-          " elements are no multiple of ", named);
+  i.check(left % named == 0, "cannot reshape ", i.describe("X"), " to ", attr_text(wanted), ": ",
+          left, " elements are no multiple of ", named);
   return left / named;
 }
 
@@ -50,13 +50,14 @@ void infer_reshape(Infer& i) {
     i.check(w >= -1, "the shape ", attr_text(wanted), " has a length of ", w);
     i.check(w != -1 || unknown < 0, "the shape ", attr_text(wanted), " has more than one -1");
     i.check(w != 0 || d < x.rank(), "the 0 at place ", d, " of the shape ", attr_text(wanted),
-            " copies a length that ", i.tell("X"), " does not have");
+            " copies a length that ", i.describe("X"), " does not have");
     if (w == -1) unknown = d;
     out.append(w == 0 ? x[d] : w);
   }
   if (unknown >= 0) out[unknown] = rest_of(i, x, wanted);
-  i.check(!x.known() || !out.known() || x.numel() == out.numel(), "cannot reshape ", i.tell("X"),
-          " to ", attr_text(wanted), ": ", x.numel(), " elements are not ", out.numel());
+  i.check(!x.known() || !out.known() || x.numel() == out.numel(), "cannot reshape ",
+          i.describe("X"), " to ", attr_text(wanted), ": ", x.numel(), " elements are not ",
+          out.numel());
   out_as(i, out);
 }
 
@@ -66,7 +67,7 @@ void infer_squeeze(Infer& i) {
   bool gone[Shape::max_rank] = {};
   for (const int32_t a : axes) {
     const int d = resolve_axis(i, a, x.rank());
-    i.check(x[d] == 1 || x[d] < 0, "axis ", a, " of ", i.tell("X"), " has length ", x[d],
+    i.check(x[d] == 1 || x[d] < 0, "axis ", a, " of ", i.describe("X"), " has length ", x[d],
             ": only a length of 1 can be squeezed away");
     gone[d] = true;
   }
@@ -91,7 +92,7 @@ void infer_unsqueeze(Infer& i) {
 void infer_flatten(Infer& i) {
   const Shape& x = i.shape("X");
   const auto axis = i.attr<int32_t>("axis");
-  i.check(axis >= 0 && axis <= x.rank(), "axis ", axis, " is outside of ", i.tell("X"));
+  i.check(axis >= 0 && axis <= x.rank(), "axis ", axis, " is outside of ", i.describe("X"));
   out_as(i, {x.product(0, axis), x.product(axis, x.rank())});
 }
 
@@ -101,7 +102,8 @@ void check_axis(const Infer& i, const Ints& axis, const Shape& x, std::string_vi
   std::sort(sorted.begin(), sorted.end());
   bool each = static_cast<int>(axis.size()) == x.rank();
   for (size_t k = 0; k < sorted.size(); ++k) each &= sorted[k] == static_cast<int32_t>(k);
-  i.check(each, "axis ", attr_text(axis), " must name every dimension of ", i.tell(slot), " once");
+  i.check(each, "axis ", attr_text(axis), " must name every dimension of ", i.describe(slot),
+          " once");
 }
 
 Shape permuted(const Shape& x, const Ints& axis) {
@@ -112,10 +114,10 @@ Shape permuted(const Shape& x, const Ints& axis) {
 
 void infer_from_x_shape(Infer& i) {
   const Shape& kept = i.shape("XShape");
-  i.check(kept.rank() >= 1, i.tell("XShape"), " must start with 0");
+  i.check(kept.rank() >= 1, i.describe("XShape"), " must start with 0");
   const int64_t was = kept.product(1, kept.rank()), found = i.shape("Out@GRAD").numel();
-  i.check(was < 0 || found < 0 || was == found, "the gradient ", i.tell("Out@GRAD"), " and ",
-          i.tell("XShape"), " must have as many elements");
+  i.check(was < 0 || found < 0 || was == found, "the gradient ", i.describe("Out@GRAD"), " and ",
+          i.describe("XShape"), " must have as many elements");
   i.out("X@GRAD", kept.slice(1, kept.rank()), i.dtype("Out@GRAD"));
   i.share_lod("XShape", "X@GRAD");
 }
@@ -125,8 +127,8 @@ void infer_transpose_grad(Infer& i) {
   const Shape x = i.shape("XShape").slice(1, i.shape("XShape").rank());
   const auto axis = i.attr<Ints>("axis");
   check_axis(i, axis, x, "XShape");
-  i.check(permuted(x, axis).compatible(i.shape("Out@GRAD")), "the gradient ", i.tell("Out@GRAD"),
-          " must have the shape ", permuted(x, axis));
+  i.check(permuted(x, axis).compatible(i.shape("Out@GRAD")), "the gradient ",
+          i.describe("Out@GRAD"), " must have the shape ", permuted(x, axis));
 }
 
 // Nothing is to be done where the plan let both share their memory.

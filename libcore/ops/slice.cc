@@ -43,11 +43,11 @@ void infer_slice(Infer& i) {
           ", starts ", attr_text(starts), " and ends ", attr_text(ends),
           " must have as many entries");
   for (const int32_t a : axes)
-    i.check(a >= 0 && a < x.rank(), "axis ", a, " is outside of ", i.tell("Input"));
+    i.check(a >= 0 && a < x.rank(), "axis ", a, " is outside of ", i.describe("Input"));
   const Box box(x, cuts);
   for (size_t k = 0; k < axes.size(); ++k)
     i.check(x[axes[k]] <= 0 || box.lengths[axes[k]] > 0, "the slice from ", starts[k], " to ",
-            ends[k], " of axis ", axes[k], " of ", i.tell("Input"), " is empty");
+            ends[k], " of axis ", axes[k], " of ", i.describe("Input"), " is empty");
   const auto dropped = i.attr<Ints>("decrease_axis");
   Shape out;
   for (int d = 0; d < x.rank(); ++d) {
@@ -111,7 +111,7 @@ void infer_expand(Infer& i) {
   const Shape& x = i.shape("X");
   const auto times = i.attr<Ints>("expand_times");
   i.check(static_cast<int>(times.size()) == x.rank(), "expand_times ", attr_text(times),
-          " must have one entry for each dimension of ", i.tell("X"));
+          " must have one entry for each dimension of ", i.describe("X"));
   Shape out = x;
   for (int d = 0; d < x.rank(); ++d) {
     const int32_t n = times[static_cast<size_t>(d)];

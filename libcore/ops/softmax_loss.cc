@@ -68,8 +68,8 @@ void infer_softmax_loss_grad(Infer& i) {
   const int axis = resolve_axis(i, i.attr<int32_t>("axis"), i.shape("Softmax").rank());
   const Shape loss = check_label(i, "Softmax", axis, i.attr<bool>("soft_label"));
   i.check(loss.compatible(i.shape("Loss@GRAD")) && i.dtype("Loss@GRAD") == i.dtype("Softmax"),
-          "the gradient ", i.tell("Loss@GRAD"), " must be ", name_of(i.dtype("Softmax")), " ", loss,
-          " as the loss of ", i.tell("Softmax"));
+          "the gradient ", i.describe("Loss@GRAD"), " must be ", name_of(i.dtype("Softmax")), " ",
+          loss, " as the loss of ", i.describe("Softmax"));
   i.out_like("Logits@GRAD", "Softmax");
 }
 

@@ -21,12 +21,12 @@ template <class T>
 void merge(const Run& r, const View& x, View& out) {
   check_rows(r, x);
   const int64_t count = x.shape[0], width = row_width(x);
-  out.rows = out.row_room;
+  out.rows = out.row_buffer;
   if (count == 0) return;
   auto* scratch = r.scratch.get<int64_t>(static_cast<int64_t>(row_scratch_bytes(count) / 8 + 1));
   const int64_t merged =
-      merge_rows(r, x.rows, count, width, x.as<const T>(), scratch, out.row_room, out.as<T>());
-  pad_rows(r, merged, count, width, out.row_room, out.as<T>());
+      merge_rows(r, x.rows, count, width, x.as<const T>(), scratch, out.row_buffer, out.as<T>());
+  pad_rows(r, merged, count, width, out.row_buffer, out.as<T>());
 }
 
 Kernel bind_merge(const Bind& b) {

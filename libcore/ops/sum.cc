@@ -22,8 +22,8 @@ void infer_sum(Infer& i) {
   int64_t rows = 0;
   for (int k = 0, n = i.count("X"); k < n; ++k) {
     const Meta& m = i.in("X", k);
-    i.check(whole(m).compatible(first), "the shapes of ", i.tell("X"), " and ", i.tell("X", k),
-            " must be equal");
+    i.check(whole(m).compatible(first), "the shapes of ", i.describe("X"), " and ",
+            i.describe("X", k), " must be equal");
     i.check(m.dtype == i.dtype("X"), "X is ", name_of(i.dtype("X")), " and its part ", k, " is ",
             name_of(m.dtype));
     all_rows = all_rows && is_rows(m);
@@ -46,12 +46,12 @@ void concat_rows(const Run& r, Arg x, Arg out) {
   for (int k = 0; k < x.count; ++k) {
     const View& from = r.at(x, k);
     const int64_t rows = from.shape[0], n = from.numel();
-    copy(r, rows, to.row_room + at, from.rows);
+    copy(r, rows, to.row_buffer + at, from.rows);
     // In place the first input is there already, and nothing follows it.
     copy(r, n, to.as<T>() + at * row_width(to), from.as<const T>());
     at += rows;
   }
-  to.rows = to.row_room;
+  to.rows = to.row_buffer;
 }
 
 template <class T>

@@ -146,7 +146,7 @@ void Connection::parse(size_t in_bulk) {
   if (!open_) return;
   unparsed_ = has_enough();
   // What is left is the start of a frame, or frames for later: move it to the front, so that there
-  // is room for the rest.
+  // is space for the rest.
   auto* buffer = reinterpret_cast<std::byte*>(read_room_.data());
   const size_t left = read_end_ - read_begin_;
   if (left > 0 && read_begin_ > 0) std::memmove(buffer, buffer + read_begin_, left);

@@ -11,7 +11,7 @@ namespace paddle::wire {
 class Listener {
  public:
   // Binds and listens; port 0 lets the kernel choose. Throws Error(config) with a remedy where that
-  // is not possible: the port is taken (and by whom, where /proc tells), not allowed, or the
+  // is not possible: the port is taken (and by whom, where /proc shows it), not allowed, or the
   // address is not of this machine. `host` "" is every address.
   Listener(asio::io_context& io, const std::string& host, uint16_t port);
 

@@ -18,7 +18,7 @@ namespace paddle::wire {
 enum class StreamEvent : uint8_t {
   readable,  // read_some() may have something
   writable,  // write_some() may take something
-  closed,    // the other side has closed, as far as the system tells while nobody reads
+  closed,    // the other side has closed, as far as the system reports it while no one reads
 };
 
 // Is called when what it waited for has come.

@@ -15,8 +15,8 @@ void tune(tcp::socket& socket, bool loopback) {
   const int on = 1;
   set_if_possible(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   set_if_possible(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-  const unsigned patience = 10'000;  // milliseconds that sent bytes may stay unacknowledged
-  set_if_possible(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience, sizeof patience);
+  const unsigned limit = 10'000;  // milliseconds that sent bytes may stay unacknowledged
+  set_if_possible(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
   // bbr, the default of some systems, paces loopback to a third of what it can do.
   if (loopback) set_if_possible(socket, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
 }
@@ -68,7 +68,7 @@ void TcpStream::wait(StreamEvent event, std::shared_ptr<StreamUser> user) {
       });
 }
 
-// As long as there are bytes to read, the event loop does not tell of the end behind them; a
+// As long as there are bytes to read, the event loop does not report the end behind them; a
 // descriptor that waits for nothing else does.
 void TcpStream::wait_for_close(std::shared_ptr<StreamUser> user) {
   if (!close_watch_) {

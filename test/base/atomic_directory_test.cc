@@ -44,7 +44,7 @@ TEST_CASE("atomic directory", "[base]") {
     CHECK(read_file(path + "/done", 99) == "version\n");
     CHECK(read_file(path + "/sub/v", 9) == "2");
     CHECK(entries() == Names{"pass-00000"});
-    using perms = std::filesystem::perms;  // strangers read no model
+    using perms = std::filesystem::perms;  // other users of the machine cannot read a model
     for (const char* name : {"", "/w", "/done"})
       CHECK((std::filesystem::status(path + name).permissions() & perms::others_all) ==
             perms::none);

@@ -154,7 +154,7 @@ TEST_CASE("log files", "[base]") {
     CHECK(std::regex_search(read_file(link, 9999),
                             std::regex("\nF\\d{4} .*\\] paddle train: it is over\n")));
   }
-  SECTION("take what a status line tells alone where one is drawn") {
+  SECTION("take a status line alone where one is drawn") {
     PseudoTerminal terminal;
     LogOptions drawn = options;
     drawn.descriptor = terminal.device();
@@ -173,7 +173,7 @@ TEST_CASE("log files", "[base]") {
     write_file_atomically(directory.path() + "/a", "file");
     CHECK_THROWS_WITH(start_log(options), Contains("cannot make the directory '" + log_dir + "'"));
   }
-  SECTION("a full disk is told once and ends nothing") {
+  SECTION("a full disk is reported once and ends nothing") {
     const SmallDisk disk;
     if (!disk.mounted()) {
       WARN("no right to mount a small disk here: this section did not run");

@@ -45,7 +45,7 @@ TEST_CASE("run_main", "[base]") {
     CHECK(run([]() -> int { throw 3; }) == 1);
     CHECK_THAT(pipe.read(), Contains("unknown kind"));
   }
-  SECTION("hears the first signal and dies of the second") {
+  SECTION("stops at the first signal and is killed by the second") {
     const int signal = GENERATE(SIGINT, SIGTERM);
     const auto quiet = [](const std::function<int()>& body) {
       return in_child([&] {

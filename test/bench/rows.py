@@ -22,7 +22,7 @@ def run(command, required=True):
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
 
-def wish(r):
+def goal_of(r):
     """The goal of a row in words, and whether it is reached; None where it has none."""
     if r.get("goal_percent"):
         return f">= {r['goal_percent']:g} %", r["percent"] >= r["goal_percent"]
@@ -43,7 +43,7 @@ def print_rows(rows):
     print(f"{'what':52} {'unit':>10} {'ours':>9} {'limit':>9} {'%':>5} {'x':>5} {'goal':>9}  {'':7} {'p99':>7} {'limit p99':>9} "
           f"{'CPU us/MiB: trainer':>19} {'pserver':>8}")
     for r in rows:
-        goal, reached = wish(r)
+        goal, reached = goal_of(r)
         what = r["row"] + (f", {r['window']:g} in flight" if "window" in r else "")
         print(f"{what:52} {r['unit']:>10} {number(r, 'ours'):>9} {number(r, 'raw'):>9} {number(r, 'percent', '{:.0f}'):>5} "
               f"{number(r, 'times', '{:.2f}'):>5} {goal:>9}  {'' if reached is None else 'reached' if reached else 'MISSED':7} "

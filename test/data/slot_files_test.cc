@@ -68,19 +68,19 @@ TEST_CASE("slot files: a stream of batches", "[data]") {
       CHECK(all(stream) == expected);
     }
   }
-  SECTION("a command that fails, a bad line, and a file that is not there are told") {
-    const auto told = [&](const std::string& command, const std::string& file) {
+  SECTION("a command that fails, a bad line, and a file that is not there are reported") {
+    const auto error_of = [&](const std::string& command, const std::string& file) {
       return message_of([&] {
         FileList list({file});
         SlotStream stream(slots(command), list);
         all(stream);
       });
     };
-    CHECK_THAT(told("cat >/dev/null; exit 3", a),
+    CHECK_THAT(error_of("cat >/dev/null; exit 3", a),
                Contains(a + ": the pipe command") && Contains("exit code 3"));
-    CHECK_THAT(told("kill -9 $$", a), Contains("signal 9"));
-    CHECK_THAT(told("sed s/4/x/", a), Contains(a + ":3: ") && Contains("'x'"));
-    CHECK_THAT(told("cat -", dir.path() + "/none"), Contains("none: No such file"));
+    CHECK_THAT(error_of("kill -9 $$", a), Contains("signal 9"));
+    CHECK_THAT(error_of("sed s/4/x/", a), Contains(a + ":3: ") && Contains("'x'"));
+    CHECK_THAT(error_of("cat -", dir.path() + "/none"), Contains("none: No such file"));
   }
   SECTION("a reader that waits for a slow command can be stopped") {
     FileList list({a});
@@ -151,7 +151,7 @@ TEST_CASE("slot files: in memory", "[data]") {
     memory.load({files[2]}, 2);
     CHECK(memory.size() == 5);
   }
-  SECTION("the first bad file is told, and nothing of it is kept") {
+  SECTION("the first bad file is reported, and nothing of it is kept") {
     const std::string bad = dir.write("bad", "1 1\n");
     CHECK_THAT(message_of([&] { memory.load({files[0], bad}, 2); }), Contains("bad:1: expected"));
     CHECK(memory.size() == 45);

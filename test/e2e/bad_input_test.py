@@ -133,7 +133,7 @@ class BadModels(EndToEnd):
         self.write("file", "")
         done = self.train("fit_a_line.json", "--num_passes=1", "--save_dir=file/out", check=None)
         self.refused(done, IO, "file/out")
-        self.assertNotIn("Pass=0", done.stderr)  # told before the first pass, not after it
+        self.assertNotIn("Pass=0", done.stderr)  # reported before the first pass, not after it
 
     def test_full_disk_leaves_the_good_model(self):
         """A limit on file sizes stands for a full disk: the write fails, and the model saved before is whole."""

@@ -198,7 +198,7 @@ class Cluster:
         return self.test.files(os.path.join(self.save_dir, passes[-1]))
 
     def run(self):
-        """A whole job without trouble: its model. The pservers end by themselves where they were told to."""
+        """A whole job without faults: its model. The pservers end by themselves where a flag says so."""
         self.start()
         model = self.finish()
         if "--exit_when_done" in self.words(self.server_flags, 0):

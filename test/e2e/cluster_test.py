@@ -115,7 +115,7 @@ class Order(ClusterTest):
         first = None
         for order in itertools.permutations(("s0", "s1", "t0", "t1")):
             if order.index("s0") > order.index("s1") and first:
-                continue  # the two pservers are alike: half of the orders tell all
+                continue  # the two pservers are alike: half of the orders are enough
             with self.subTest(order):
                 cluster = self.cluster(job, 2, 2, name="-".join(order) + "-", flags=["--num_passes=1"])
                 cluster.ports = [[free_ports(1)], [free_ports(1)]]

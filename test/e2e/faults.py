@@ -56,7 +56,7 @@ class FaultTest(EndToEnd):
 
 
 def progress_of(process):
-    """Samples of all passes that the last line of the log tells."""
+    """Samples of all passes that the last line of the log shows."""
     if not os.path.exists(process.log_path):
         return 0
     with open(process.log_path, "rb") as f:

@@ -5,7 +5,7 @@ from proxy import Plan, Proxy, reset
 
 
 class Freezer(Proxy):
-    """Forwards until it is told otherwise, by target port."""
+    """Forwards until it is asked to stop, by target port."""
 
     def __init__(self):
         super().__init__(Plan(0, faults=0))

@@ -79,13 +79,13 @@ class Async(EndToEnd):
                 self.assertAlmostEqual(x, y, delta=1e-4)
 
     def test_staleness_stays_within_its_bound(self):
-        """Too old gradients are dropped, counted and told; with the bound off nothing is."""
+        """Too old gradients are dropped, counted and logged; with the bound off nothing is."""
         for bound in (1, 0):
             with self.subTest(bound=bound):
                 cluster = self.cluster("async", f"bound{bound}-", servers=1, trainers=3, server_flags=[f"--max_staleness={bound}"])
                 self.learned(cluster.start())
-                told = [t for t in cluster.trainers if re.search(r"[1-9]\d* gradients were too old and not applied", t.log())]
-                (self.assertTrue if bound else self.assertFalse)(told, cluster.logs())
+                logged = [t for t in cluster.trainers if re.search(r"[1-9]\d* gradients were too old and not applied", t.log())]
+                (self.assertTrue if bound else self.assertFalse)(logged, cluster.logs())
 
     def test_a_killed_trainer_goes_on(self):
         for mode in MODES:
@@ -98,7 +98,7 @@ class Async(EndToEnd):
                 self.learned(cluster)
 
     def test_a_killed_pserver_comes_back(self):
-        """With a snapshot it goes on from there; without one it gets a trainer's values. Both are told."""
+        """With a snapshot it goes on from there; without one it gets a trainer's values. Both are logged."""
         for mode in MODES:
             for snapshots in (True, False):
                 with self.subTest(mode=mode, snapshots=snapshots):

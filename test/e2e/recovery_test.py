@@ -41,7 +41,7 @@ class Identity(FaultTest):
         self.check_bits(cluster)
 
     def test_a_replacement_for_one_that_vanished(self):
-        """Nothing tells the pservers that its machine is gone: the next one waits until the lease ends, says so, and joins."""
+        """The pservers get no sign that its machine is gone: the next one waits until the lease ends, says so, and joins."""
         cluster, freezer = self.behind_freezer("gone-", server_flags=["--lease_seconds=6"])
         cluster.start()
         self.wait_progress(cluster, SAMPLES * 0.2)

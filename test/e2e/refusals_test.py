@@ -25,10 +25,10 @@ class Refusals(EndToEnd):
     def try_trainer(self, cluster, *flags, job=None, code=CONFIG):
         """The log of a trainer that must be refused."""
         self.extra += 1
-        process = Process(self.dir, f"stranger{self.extra}")
+        process = Process(self.dir, f"other{self.extra}")
         self.addCleanup(process.kill)
         process.start(PADDLE, "train", f"--config={job or self.job}", "--dot_period=0", f"--pservers={cluster.endpoints()}", "--trainers=2",
-                      "--trainer_id=1", "--save_dir=stranger", *FLAGS, *flags)
+                      "--trainer_id=1", "--save_dir=other", *FLAGS, *flags)
         self.assertEqual(process.wait(), code, process.log())
         last = process.log().strip().split("\n")[-3:]
         for bad in ("terminate called", "Segmentation", "std::", "core dumped"):
@@ -39,7 +39,7 @@ class Refusals(EndToEnd):
         """The trainer that belongs to the job comes, and all is well."""
         cluster.start_trainer(1)
         cluster.finish()
-        self.assertFalse(os.path.exists(self.path("stranger")))
+        self.assertFalse(os.path.exists(self.path("other")))
 
     def test_same_id_twice(self):
         cluster = self.waiting_job()
@@ -111,7 +111,7 @@ class Refusals(EndToEnd):
     def test_pserver_that_was_told(self):
         """--num_gradient_servers and --job_name of a pserver hold before anybody is there."""
         cluster = Cluster(self, self.job, 1, 2, server_flags=["--num_gradient_servers=2", "--job_name=day"],
-                          trainer_flags=[*FLAGS, "--job_name=day"], name="told-")
+                          trainer_flags=[*FLAGS, "--job_name=day"], name="named-")
         cluster.start_server(0)
         self.assertRegex(self.try_trainer(cluster, "--trainers=4", "--job_name=day"), r"the number of trainers differs: this pserver has 2, the trainer has 4")
         self.assertRegex(self.try_trainer(cluster), r"the job name differs: this pserver has 'day', the trainer has 'default'")
@@ -119,7 +119,7 @@ class Refusals(EndToEnd):
         self.goes_on(cluster)
 
     def test_one_too_many_without_ids(self):
-        """Both ids are held: a third trainer without one is told who holds the first."""
+        """Both ids are held: a third trainer without one gets an error that names who holds the first."""
         cluster = self.waiting_job(1)
         cluster.trainers[0].kill()
         # The one that was killed may have contributed to step 0 already: its successor then joins when the other has.

@@ -1,6 +1,6 @@
 """Going on from a model of a job whose trainers had unequal data: the learning rate goes on where the job stood, not where trainer 0 did.
 
-The gradient of the one weight is 1 in every batch, so the weight tells the sum of all learning rates that were used."""
+The gradient of the one weight is 1 in every batch, so the weight shows the sum of all learning rates that were used."""
 import os
 import struct
 

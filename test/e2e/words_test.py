@@ -34,7 +34,7 @@ class WebServer:
 
 class WrongAddress(EndToEnd):
     def test_somebody_else_listens_there(self):
-        """It is asked less and less often, and what it said is told."""
+        """It is asked less and less often, and its answer is shown."""
         web = WebServer()
         self.addCleanup(web.listener.close)
         done = self.train(write_job(self), f"--pservers=127.0.0.1:{web.port}", "--trainers=1", "--peer_timeout=3", check=None)
@@ -127,7 +127,7 @@ class NormalEnd(EndToEnd):
 
 
 class PlainWords(unittest.TestCase):
-    """Words that a stranger would have to decode do not return: in code, comments, messages, names and pages."""
+    """Words that a new reader would have to decode do not return: in code, comments, messages, names and pages."""
 
     WORDS = ["one wish", "same_wish", "last[_ ]words", "unheard", "farewell", "deserted", "send_back_the_early", "say_waits",
              "check_saver", "in_vain", "in vain", "impatient", "WaitVoice", "told_type", "Progressed", "slip of the pen", "only looked",

@@ -54,7 +54,7 @@ TEST_CASE("plan", "[exec]") {
     CHECK(Plan(p, 0, scope, {"x0"}, {"x4"}, pool, {.fuse = false}).profile().size() == 4);
     CHECK(Plan(p, 0, scope, {"x0"}, {}, pool, {.fuse = false}).profile().size() == 0);
   }
-  SECTION("tells what is missing or wrong") {
+  SECTION("reports what is missing or wrong") {
     const Program p = chain(2);
     Plan plan(p, 0, scope, {"x0"}, {"x2"}, pool, {});
     CHECK_THROWS_WITH(plan.run(0), Contains("'x0' was not fed"));
@@ -102,7 +102,7 @@ TEST_CASE("plan", "[exec]") {
     plan.run(0);
     CHECK(values_of(plan.fetch(0)) == std::vector<double>{10, 12, 14});
   }
-  SECTION("tells which feeds it writes to") {
+  SECTION("says which feeds it writes to") {
     Program p = chain(2);
     p.global().append(
         {.type = "scale", .in = {{"X", {"x1"}}}, .out = {{"Out", {"x0"}}}, .attrs = {}});

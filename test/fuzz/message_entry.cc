@@ -48,11 +48,11 @@ std::optional<RunningShard>& shard() {
 // Reads frames until the answer to status_ask() or the end of the connection. False after a time in
 // which any shard answers.
 bool answers_or_ends(tcp::socket& s, asio::io_context& io) {
-  std::string room(1 << 16, '\0'), all;
+  std::string buffer(1 << 16, '\0'), all;
   bool ended = false;
   std::function<void()> read = [&] {
-    s.async_read_some(asio::buffer(room), [&](const boost::system::error_code& e, size_t n) {
-      all.append(room, 0, n);
+    s.async_read_some(asio::buffer(buffer), [&](const boost::system::error_code& e, size_t n) {
+      all.append(buffer, 0, n);
       ended = static_cast<bool>(e);
       if (!ended) read();
     });

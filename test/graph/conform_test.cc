@@ -11,7 +11,7 @@ TEST_CASE("an unknown op gets a suggestion", "[graph]") {
                                      Contains("did you mean 'elementwise_add'?"));
 }
 
-TEST_CASE("all problems of an op are told at once", "[graph]") {
+TEST_CASE("all problems of an op are reported at once", "[graph]") {
   Op op{.type = "elementwise_add",
         .in = {{"X", {"a", "b"}}, {"Z", {"c"}}},
         .attrs = {{"axis", std::string("last")}}};

@@ -96,7 +96,7 @@ TEST_CASE("slices are placed", "[graph]") {
   }
 }
 
-TEST_CASE("the placement is told as a table", "[graph]") {
+TEST_CASE("the placement is printed as a table", "[graph]") {
   Cut cut;
   cut.slices = slices_of({{30}, {10}}, 1, 1);
   place_slices(cut.slices, 2, SplitMethod::round_robin);

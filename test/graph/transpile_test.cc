@@ -321,7 +321,7 @@ TEST_CASE("sparse gradients become dense", "[graph]") {
   };
   const TranspileOptions options{.endpoints = two, .min_block_size = 8};
 
-  SECTION("in both halves, and the table is told") {
+  SECTION("in both halves, and the table is printed") {
     net(Optimizer("adagrad", 0.1, l2_decay(0.1f)));
     CHECK(n.net.main.global().var("table@GRAD").kind == VarKind::selected_rows);
     const Cut cut = transpile(n.net.main, n.net.startup, options);

@@ -136,5 +136,5 @@ TEST_CASE("lookup_table's sparse gradient points at what is there", "[ops]") {
   CHECK(grad.rows == ids.data<int64_t>());
   CHECK(grad.height == 9);
   CHECK(grad.shape == Shape{3, 4});
-  CHECK(plan.arena_bytes() <= 128);  // the values and room for rows; Out's gradient has no other
+  CHECK(plan.arena_bytes() <= 128);  // the values and space for rows; Out's gradient has no other
 }

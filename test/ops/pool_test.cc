@@ -44,8 +44,8 @@ OpCase op_case(const Case& c, const std::string& type, DType dtype) {
 
 int64_t out_length(const Case& c, size_t d) {
   if (c.global) return 1;
-  const int64_t room = c.x[2 + static_cast<int>(d)] + 2 * c.paddings[d] - c.ksize[d];
-  return room / c.strides[d] + 1 + (c.ceil && room % c.strides[d] != 0 ? 1 : 0);
+  const int64_t places = c.x[2 + static_cast<int>(d)] + 2 * c.paddings[d] - c.ksize[d];
+  return places / c.strides[d] + 1 + (c.ceil && places % c.strides[d] != 0 ? 1 : 0);
 }
 
 // Walks every cell of every window: those inside the image count; all count for the mean's divisor

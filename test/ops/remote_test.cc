@@ -10,7 +10,7 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-// Remembers what was pushed, and gives out a number that tells parameter and step.
+// Remembers what was pushed, and gives out a number that identifies parameter and step.
 class Recorder : public Remote {
  public:
   void push(int32_t param, const View& grad, uint64_t step) override {

@@ -17,8 +17,8 @@ ShardStatus shard(const std::string& endpoint) {
   s.endpoint = endpoint;
   s.instance = 1;
   s.job = "ctr";
-  s.mode = "sync";
-  s.state = "ready";
+  s.mode = wire::Mode::sync;
+  s.state = wire::ShardState::ready;
   s.step = 120;
   s.uptime = 61;
   s.bytes_in = 61 << 20;
@@ -31,7 +31,7 @@ ShardStatus shard(const std::string& endpoint) {
   t.progress.samples = 5;
   t.progress.cost = 0.25;
   t.not_finite = 1;
-  s.trainers = {t};
+  s.members = {t};
   s.slices = {{"fc.w_0.block0", 4096, 120, "1"}};
   return s;
 }
@@ -120,14 +120,14 @@ TEST_CASE("shards are asked", "[paddle]") {
       ask_shards({{good.endpoint(), "127.0.0.1:1"}, {refusing.endpoint()}}, 5);
   REQUIRE(shards.size() == 3);
   CHECK(shards[0].answered());
-  CHECK(shards[0].mode == "geo");
-  CHECK(shards[0].state == "ready");
+  CHECK(shards[0].mode == wire::Mode::geo);
+  CHECK(shards[0].state == wire::ShardState::ready);
   CHECK(shards[0].waiting == "trainer 0");
   CHECK(shards[0].snapshots == std::vector<uint64_t>{4, 8});
   CHECK(shards[0].last_errors == std::vector<std::string>{"trainer 0 sent NaN"});
-  REQUIRE(shards[0].trainers.size() == 1);
-  CHECK(shards[0].trainers[0].progress.cost == 0.75);
-  CHECK(shards[0].trainers[0].staleness_mean == 1.5);
+  REQUIRE(shards[0].members.size() == 1);
+  CHECK(shards[0].members[0].progress.cost == 0.75);
+  CHECK(shards[0].members[0].staleness_mean == 1.5);
   REQUIRE(shards[0].slices.size() == 1);
   CHECK(shards[0].slices[0].version == 9);
   CHECK_THAT(shards[1].problem, Contains("127.0.0.1:1"));
@@ -145,7 +145,7 @@ TEST_CASE("a shard that says nothing does not hold up the others", "[paddle]") {
 
 TEST_CASE("tables of the status", "[paddle]") {
   std::vector<ShardStatus> shards{shard("a:1"), shard("b:1")};
-  shards[1].trainers[0].state = "lost";
+  shards[1].members[0].state = "lost";
   shards[1].waiting = "waiting for trainer 1";
   shards[1].last_errors = {"something"};
 
@@ -167,11 +167,11 @@ TEST_CASE("tables of the status", "[paddle]") {
     std::vector<ShardStatus> before = shards;
     CHECK_THAT(status_tables(shards, before, 2), !Contains("messages,"));
     for (ShardStatus& s : shards) {
-      s.trainers[0].step += 10;
-      s.trainers[0].messages_in += 10;
-      s.trainers[0].messages_out += 10;
-      s.trainers[0].bytes_in += 10 * 1536;
-      s.trainers[0].bytes_out += 10 * 1024;
+      s.members[0].step += 10;
+      s.members[0].messages_in += 10;
+      s.members[0].messages_out += 10;
+      s.members[0].bytes_in += 10 * 1536;
+      s.members[0].bytes_out += 10 * 1024;
     }
     CHECK_THAT(status_tables(shards, before, 2), Contains("2 + 2 messages, 3.0 KiB + 2.0 KiB"));
   }
@@ -199,7 +199,7 @@ TEST_CASE("JSON of the status", "[paddle]") {
   std::vector<ShardStatus> shards{shard("a:1"), {}};
   shards[1].problem = "gone";
   shards[0].last_errors = {"a \"quote\"\n\x01 \xff é"};
-  shards[0].trainers[0].progress.cost = 0.0 / 0.0;
+  shards[0].members[0].progress.cost = 0.0 / 0.0;
   const std::string json = status_json(shards);
   CHECK(json.back() == '\n');
   CHECK(std::count(json.begin(), json.end(), '\n') == 1);

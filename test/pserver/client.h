@@ -1,6 +1,8 @@
-// A trainer for tests of a shard: says what it is told to say, one message after the other, and
+// A trainer for tests of a shard: sends what the test asks for, one message after the other, and
 // keeps the answers.
 #pragma once
+
+#include <wire_generated.h>
 
 #include <cstring>
 #include <map>
@@ -39,28 +41,8 @@ class RunningShard {
   std::thread thread_;
 };
 
-// What an answer is, in the order of wire::Body; NONE where there was none.
-enum class AnswerType : size_t {
-  NONE,
-  Hello,
-  Welcome,
-  Configure,
-  SetValue,
-  Join,
-  Push,
-  Pull,
-  Values,
-  Fetch,
-  Rollback,
-  Complete,
-  Progress,
-  BeatAck,
-  Ack,
-  Failure,
-  StatusAsk,
-  Status
-};
-static_assert(static_cast<size_t>(AnswerType::Status) == std::variant_size_v<wire::Body>);
+// What an answer is; NONE where there was none.
+using AnswerType = msg::Body;
 
 struct Answer {
   AnswerType type = AnswerType::NONE;

@@ -91,7 +91,7 @@ class Pipe : public std::enable_shared_from_this<Pipe> {
 
  private:
   struct Direction {
-    PipeEnd* receiver = nullptr;  // null once it has closed or been told of the end
+    PipeEnd* receiver = nullptr;  // null once it has closed or knows of the end
     std::deque<std::unique_ptr<Packet>> queue;
     Time ready{};         // of the first in the queue
     Time end_from{};      // the end is not heard before

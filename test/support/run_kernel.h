@@ -58,7 +58,7 @@ inline View view_of(Value& v) {
           .shape = v.tensor.shape(),
           .rows = v.rows.data(),
           .height = v.height,
-          .row_room = v.rows.data(),
+          .row_buffer = v.rows.data(),
           .is_rows = v.is_rows()};
 }
 

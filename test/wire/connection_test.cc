@@ -21,8 +21,8 @@ class Echo : public Handler {
   Landing land(Connection&, const Message& message, uint64_t bulk) override {
     const auto* push = std::get_if<Push>(&message.body);
     if (push == nullptr || push->parts[0].slice == 99) return Landing::discard();
-    room.resize(bulk);
-    return Landing::into(room);
+    buffer.resize(bulk);
+    return Landing::into(buffer);
   }
   void handle(Connection& c, Message& message, uint64_t bulk) override {
     ++messages;
@@ -30,13 +30,13 @@ class Echo : public Handler {
     require(push != nullptr, Error::Kind::protocol, "only Push is known here");
     const uint32_t slice = push->parts[0].slice;
     const ValuesPart part{push->step, slice, 0};
-    c.send(message.id, Values{{&part, 1}}, Bytes(room).first(slice == 99 ? 0 : bulk),
+    c.send(message.id, Values{{&part, 1}}, Bytes(buffer).first(slice == 99 ? 0 : bulk),
            Bulk::changes);
   }
   void arrived(Connection& c) override { c.flush(); }
   void closed(Connection&, const std::string& why) override { reason = why; }
 
-  std::vector<std::byte> room;
+  std::vector<std::byte> buffer;
   size_t messages = 0;
   std::string reason;
 };
@@ -44,11 +44,11 @@ class Echo : public Handler {
 class Client : public Handler {
  public:
   Landing land(Connection&, const Message&, uint64_t bulk) override {
-    room.resize(bulk);
-    return Landing::into(room);
+    buffer.resize(bulk);
+    return Landing::into(buffer);
   }
   void landed(Connection&, std::span<std::byte> part) override {
-    in_order = in_order && part.data() == room.data() + shown && !part.empty();
+    in_order = in_order && part.data() == buffer.data() + shown && !part.empty();
     shown += part.size();
   }
   void handle(Connection&, Message& message, uint64_t bulk) override {
@@ -59,7 +59,7 @@ class Client : public Handler {
   }
   void closed(Connection&, const std::string& why) override { reason = why; }
 
-  std::vector<std::byte> room;
+  std::vector<std::byte> buffer;
   std::vector<uint64_t> versions;
   uint64_t last_bulk = 0, shown = 0;
   bool in_order = true;  // landed() saw all of it, part after part
@@ -112,7 +112,7 @@ TEST_CASE("connection", "[wire]") {
       p.until([&] { return p.client.versions.size() == step; });
       CHECK(p.client.versions.back() == step);
       CHECK(p.client.last_bulk == n);
-      if (n > 0) CHECK(p.client.room == bytes);
+      if (n > 0) CHECK(p.client.buffer == bytes);
       CHECK(p.client.in_order);
     }
   }
@@ -248,10 +248,10 @@ TEST_CASE("a peer that does not read its answers is not read from", "[wire]") {
 
   // It reads again, and is heard again.
   const size_t before = p.echo.messages;
-  std::vector<std::byte> room(1 << 16);
+  std::vector<std::byte> buffer(1 << 16);
   p.until([&] {
     boost::system::error_code nothing;
-    deaf.read_some(asio::buffer(room), nothing);
+    deaf.read_some(asio::buffer(buffer), nothing);
     return p.echo.messages > before;
   });
 }

@@ -23,8 +23,8 @@ class Turns : public Handler {
     ++asked;
     const uint32_t slice = std::get<Push>(message.body).parts[0].slice;
     if (slice > up_to) return Landing::hold();
-    room.resize(bulk);
-    return Landing::into(room);
+    buffer.resize(bulk);
+    return Landing::into(buffer);
   }
   void handle(Connection& c, Message& message, uint64_t) override {
     const auto* push = std::get_if<Push>(&message.body);
@@ -37,7 +37,7 @@ class Turns : public Handler {
   uint32_t up_to = 0;
   int asked = 0;
   std::vector<uint32_t> taken;
-  std::vector<std::byte> room;
+  std::vector<std::byte> buffer;
   std::string reason;
 };
 
@@ -107,7 +107,7 @@ TEST_CASE("a connection that is held", "[wire]") {
     p.server_side->resume();
     CHECK(p.server.taken.empty());  // not from within the call
     p.until([&] { return p.client.versions.size() == 2; });
-    CHECK(p.server.room == bytes);
+    CHECK(p.server.buffer == bytes);
     p.until([&] { return p.server_side->held(); });
     p.server.up_to = 3;
     p.server_side->resume();
@@ -217,7 +217,7 @@ TEST_CASE("bulk of several pieces comes from and goes to several places", "[wire
 
 namespace {
 
-// Answers everything by as many bytes as `room` has, which it overwrites afterwards.
+// Answers everything by as many bytes as `buffer` has, which it overwrites afterwards.
 class Answers : public Handler {
  public:
   Landing land(Connection&, const Message&, uint64_t bulk) override {
@@ -225,15 +225,15 @@ class Answers : public Handler {
     return Landing::into(landed_here);
   }
   void handle(Connection& c, Message& message, uint64_t) override {
-    std::fill(room.begin(), room.end(), static_cast<std::byte>(message.id));
+    std::fill(buffer.begin(), buffer.end(), static_cast<std::byte>(message.id));
     const ValuesPart part{message.id, 0, 0};
-    c.send(message.id, Values{{&part, 1}}, Bytes(room), Bulk::changes);
+    c.send(message.id, Values{{&part, 1}}, Bytes(buffer), Bulk::changes);
     most_kept = std::max(most_kept, c.kept());
   }
   void arrived(Connection& c) override { c.flush(); }
   void closed(Connection&, const std::string& why) override { reason = why; }
 
-  std::vector<std::byte> landed_here, room = std::vector<std::byte>(1 << 20);
+  std::vector<std::byte> landed_here, buffer = std::vector<std::byte>(1 << 20);
   size_t most_kept = 0;
   std::string reason;
 };
@@ -243,20 +243,20 @@ class Deaf : public Handler {
  public:
   Landing land(Connection&, const Message&, uint64_t bulk) override {
     if (deaf) return Landing::hold();
-    room.resize(bulk);
-    return Landing::into(room);
+    buffer.resize(bulk);
+    return Landing::into(buffer);
   }
   void handle(Connection&, Message& message, uint64_t bulk) override {
     const auto expected = static_cast<std::byte>(message.id);
     right = right && bulk == 1 << 20 && message.id == ids + 1 &&
-            std::all_of(room.begin(), room.end(), [&](std::byte b) { return b == expected; });
+            std::all_of(buffer.begin(), buffer.end(), [&](std::byte b) { return b == expected; });
     ++ids;
   }
   void closed(Connection&, const std::string& why) override { reason = why; }
 
   bool deaf = true, right = true;
   uint64_t ids = 0;
-  std::vector<std::byte> room;
+  std::vector<std::byte> buffer;
   std::string reason;
 };
 

@@ -282,7 +282,7 @@ TEST_CASE("hostile heads are refused", "[wire]") {
     }
   }
   SECTION("types that do not exist") {
-    for (const uint8_t type : {uint8_t{18}, uint8_t{255}}) {
+    for (const size_t type : {std::variant_size_v<Body> + 1, size_t{255}}) {
       Builder other;
       const auto body = msg::CreateAck(other);
       msg::FinishMessageBuffer(

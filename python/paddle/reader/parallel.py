@@ -160,7 +160,7 @@ def multiprocess_reader(readers: Sequence[Reader], use_pipe: bool = True, queue_
 
 
 def _take(queue, processes, running):
-    """The next item; a RuntimeError when a process has died without its last word."""
+    """The next item; a RuntimeError when a process has ended without an end mark."""
     dead: set = set()
     while True:
         try:
