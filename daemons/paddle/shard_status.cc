@@ -86,6 +86,11 @@ void read_status(wire::Status& from, ShardStatus& out) {
   out.step = from.step;
   out.bytes_in = from.bytes_in;
   out.bytes_out = from.bytes_out;
+  out.messages_in = from.messages_in;
+  out.messages_out = from.messages_out;
+  out.memory = from.memory;
+  out.memory_held = from.memory_held;
+  out.memory_limit = from.memory_limit;
   out.build = std::move(from.build);
   out.job = std::move(from.job);
   out.mode = name_of(from.mode);

@@ -20,6 +20,8 @@ struct ShardStatus {
   std::string problem;  // why there is no answer; "" where there is one, and the rest is filled in
 
   uint64_t instance = 0, epoch = 0, step = 0, bytes_in = 0, bytes_out = 0;
+  uint64_t messages_in = 0, messages_out = 0;
+  uint64_t memory = 0, memory_held = 0, memory_limit = 0;  // as in wire::Status
   std::string build, job, mode, state, waiting;
   double uptime = 0, steps_per_second = 0, cpu_seconds = 0;
   std::vector<MemberStatus> trainers;

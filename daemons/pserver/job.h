@@ -79,6 +79,7 @@ class Job {
   void lose(const Loss& loss);
   wire::BeatAck beat_ack() const;
   void drop_store(const std::string& why);
+  void retire(std::unique_ptr<Store> store);
   void finish_setup();
   void refuse_setup(wire::FailureCode code, const std::string& why);
   void forget_configuration();

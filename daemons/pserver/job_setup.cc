@@ -9,6 +9,14 @@ namespace {
 using Code = wire::FailureCode;
 constexpr size_t copied_per_step = 8u << 20;  // bytes of a snapshot: a few milliseconds
 constexpr int max_backs = 5;                  // to one step, without completing a step in between
+// Shards that were away learn several new epochs at once, and an empty one all of them. Nobody
+// makes a leap after which there is no next epoch.
+constexpr uint64_t max_epoch_rise = 1u << 20;
+
+std::string leap_text(uint64_t from, uint64_t to) {
+  return text("a leap from epoch ", from, " to epoch ", to,
+              ": it rises by one when a job goes back");
+}
 
 // Where a trainer stands before `step`: after its push of the step before, or with that of the step
 // itself, which may have come already.
@@ -63,7 +71,7 @@ Job::Job(Context& context, SnapshotMaker& maker, Snapshot snapshot)
   state_.epoch = snapshot.epoch;
   state_.program = snapshot.program;
   state_.base_step = snapshot.step;
-  setup_.emplace(snapshot, no_peer, 0);
+  setup_.emplace(snapshot, no_peer, 0, context.options.budget());
   while (!setup_->proceed()) {
   }
   finish_setup();
@@ -84,6 +92,8 @@ void Job::configure(PeerId from, uint64_t id, const wire::Configure& c) {
   if (c.epoch < state_.epoch || (state_.exchange && !may_reset))
     return no(Code::stale_epoch, text("this shard has values already, from ", state_.configured_by,
                                       " (epoch ", state_.epoch, "): greet again"));
+  require(c.epoch - state_.epoch <= max_epoch_rise, Error::Kind::protocol,
+          leap_text(state_.epoch, c.epoch));
   require(c.values_digest.size() <= 256, Error::Kind::protocol, "a digest of ",
           c.values_digest.size(), " bytes");
   if (c.reset && goes_in_circles(c.step)) return no(Code::job_failed, state_.failure);
@@ -138,19 +148,24 @@ void Job::rollback(PeerId peer, uint64_t id, const wire::Rollback& r) {
     return context_.out.fail(
         peer, id, Code::stale_epoch,
         text("the job is in epoch ", state_.epoch, ", not before ", r.epoch, ": greet again"));
+  require(r.epoch - state_.epoch <= max_epoch_rise, Error::Kind::protocol,
+          leap_text(state_.epoch, r.epoch));
   if (!maker_.on())
     return context_.out.fail(peer, id, Code::unknown_version,
                              text("there is no snapshot of step ", r.step,
                                   ": this pserver runs without --snapshot_dir"));
+  const uint64_t held = state_.store ? state_.store->memory() : 0;
   try {
     Snapshot s = maker_.load(r.step);
-    std::optional<Setup> made(std::in_place, s, peer, id);
+    if (state_.store) state_.store->give_memory_back();  // for the one that takes its place
+    std::optional<Setup> made(std::in_place, s, peer, id, context_.options.budget());
     if (goes_in_circles(r.step))
       return context_.out.fail(peer, id, Code::job_failed, state_.failure);
     drop_store(text("the job goes back to step ", r.step));
     maker_.remove_after(r.step);
     setup_ = std::move(made);
   } catch (const Error& e) {
+    if (state_.store && state_.store->memory() == 0) state_.store->take_memory_again(held);
     context_.error(e.what());
     maker_.set_aside(r.step);
     return context_.out.fail(peer, id, Code::unknown_version, e.what());
@@ -251,8 +266,7 @@ void Job::drop_store(const std::string& why) {
     if (setup_->landing() && setup_->configurer() != no_peer)
       context_.out.close(setup_->configurer(), why);
     if (const PeerId held = setup_->take_held(); held != no_peer) context_.out.resume(held);
-    context_.retired.push_back(setup_->take_store());
-    context_.out.drops_bulk = true;
+    retire(setup_->take_store());
     setup_.reset();
   }
   if (!state_.exchange) return;
@@ -262,7 +276,14 @@ void Job::drop_store(const std::string& why) {
     if (context_.peers[p].is_trainer() && state_.exchange->holds_bulk_of(p))
       context_.out.close(p, why);
   state_.exchange.reset();
-  context_.retired.push_back(std::move(state_.store));
+  retire(std::move(state_.store));
+}
+
+// Its memory is free as soon as connections no longer send from it: before values of another store
+// come in.
+void Job::retire(std::unique_ptr<Store> store) {
+  if (store) store->give_memory_back();
+  context_.retired.push_back(std::move(store));
   context_.out.drops_bulk = true;
 }
 

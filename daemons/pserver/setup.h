@@ -22,7 +22,7 @@ class Setup {
   Setup(const Context& context, const wire::Configure& configure, bool sync, PeerId configurer,
         uint64_t id);
   // Of a snapshot, whose values are moved into the store. Throws Error(config) or Error(data).
-  Setup(Snapshot& snapshot, PeerId asked_by, uint64_t id);
+  Setup(Snapshot& snapshot, PeerId asked_by, uint64_t id, ByteBudget* budget);
 
   PeerId configurer() const { return configurer_; }  // no_peer where values are not awaited
   // Where the bulk of a value lands.
