@@ -42,11 +42,12 @@ Service::Service(ShardOptions options)
   shard_ = std::make_unique<Shard>(options_, disk_.get(), text("port ", port(), ": "),
                                    random_number(), Clock::now());
   shard_->set_background([this](std::function<void()> work) {
-    if (background_.joinable()) background_.join();
-    background_ = std::thread([this, work = std::move(work)] {
-      work();
-      asio::post(io_, [this] { proceed(); });
-    });
+    background_ =
+        std::thread([this, work = std::move(work), before = std::move(background_)]() mutable {
+          if (before.joinable()) before.join();  // one after the other
+          work();
+          asio::post(io_, [this] { proceed(); });
+        });
   });
 }
 

@@ -87,15 +87,13 @@ Setup::Setup(const Context& context, const wire::Configure& c, bool sync, PeerId
   });
 }
 
-Setup::Setup(Snapshot& s, PeerId asked_by, uint64_t number, ByteBudget* budget)
-    : snapshot(std::move(s)), id(number), complete_(true) {
+Setup::Setup(Snapshot& s, ByteBudget* budget) : snapshot(std::move(s)), complete_(true) {
   made_->store = std::make_unique<Store>(config_of(*snapshot),
                                          snapshot->identity.mode == wire::Mode::sync, budget);
   made_->done = true;
   for (size_t i = 0; i < snapshot->values.size(); ++i)
     made_->store->set_value(i, std::move(snapshot->values[i]));
   snapshot->values.clear();
-  if (asked_by != no_peer) asked.emplace_back(asked_by, number);
 }
 
 namespace {

@@ -196,3 +196,58 @@ TEST_CASE("first values are whole and finite", "[pserver]") {
                Contains("4 bytes from offset 2 on do not fit 'w_0', which has 20 bytes, 4 each"));
   }
 }
+
+TEST_CASE("a shard answers while it loads the snapshot of a rollback", "[pserver]") {
+  using namespace limits_test;
+  const QuietLog quiet;
+  MemoryDisk disk;
+  Alone t({.sizes = {5}, .trainers = 1},
+          {.snapshots = {.directory = "memory", .period = 1, .keep = 5}}, wire::Mode::sync, &disk);
+  const auto grad = std::vector<float>(5, 1.0f);
+  std::vector<std::vector<float>> versions;
+  for (uint64_t step = 0; step < 3; ++step)
+    versions.push_back(t.shard.reply(t.push(step, grad)).values());
+  std::vector<std::function<void()>> works;
+  t.shard.shard.set_background(
+      [&](std::function<void()> work) { works.push_back(std::move(work)); });
+  const auto loaded = [&] {
+    REQUIRE(works.size() == 1);
+    works[0]();
+    t.shard.shard.proceed(t.shard.now);
+    t.shard.tick(0);
+  };
+  const auto status = [&] { return t.shard.shard.status(t.shard.now); };
+
+  SECTION("with the values of now until those of the snapshot are here") {
+    const uint64_t back = t.shard.say(t.peer, wire::Rollback{1, 1});
+    const uint64_t again = t.shard.say(t.peer, wire::Rollback{1, 1});
+    const uint64_t other = t.shard.say(t.peer, wire::Rollback{1, 2});
+    CHECK_FALSE(t.shard.answered(back));
+    CHECK(status().epoch == 0);
+    CHECK(t.shard.answered(t.push(3, grad)));
+    CHECK(status().step == 4);
+    loaded();
+    CHECK(t.shard.reply(back).is<wire::Ack>());
+    CHECK(t.shard.reply(again).is<wire::Ack>());
+    CHECK(t.shard.reply(other).failed(Code::stale_epoch));
+    CHECK(status().epoch == 1);
+    CHECK(status().step == 1);
+    t.shard.say(t.peer, wire::Join{1, 1});
+    const uint64_t id = t.shard.push(t.peer, 1, {{the_slice, grad}}, true, 1);
+    CHECK((t.shard.reply(id).values() == versions[1]));
+  }
+  SECTION("and keeps its values where the snapshot cannot be used") {
+    const uint64_t back = t.shard.say(t.peer, wire::Rollback{1, 1});
+    disk.kept.erase(1);
+    loaded();
+    CHECK(t.shard.reply(back).failed(Code::unknown_version));
+    CHECK(status().epoch == 0);
+    CHECK(t.shard.answered(t.push(3, grad)));
+  }
+  SECTION("whether or not those who asked are still there") {
+    t.shard.say(t.peer, wire::Rollback{1, 2});
+    t.shard.close(t.peer);
+    loaded();
+    CHECK(status().epoch == 1);
+  }
+}
