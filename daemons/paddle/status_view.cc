@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/machine_memory.h"
 #include "obs/progress.h"
 
 namespace paddle {
@@ -20,11 +21,12 @@ std::string number(double v, const char* format = "%.4g") {
   return out;
 }
 
-std::string size_text(double bytes) {
-  const char* units[] = {" B", " KiB", " MiB", " GiB", " TiB"};
-  size_t unit = 0;
-  for (; bytes >= 1024 && unit < 4; ++unit) bytes /= 1024;
-  return number(bytes, unit == 0 || bytes >= 100 ? "%.0f" : "%.1f") + units[unit];
+std::string size_text(double bytes) { return memory_text(static_cast<uint64_t>(bytes)); }
+
+// What the pserver holds in all its shards, of what it may hold.
+std::string held_text(const ShardStatus& s) {
+  return memory_text(s.memory_held) +
+         (s.memory_limit > 0 ? " of " + memory_text(s.memory_limit) : "");
 }
 
 // Columns as wide as their widest cell, two blanks apart; nothing for a table without rows.
@@ -87,12 +89,12 @@ std::string shard_table(std::span<const ShardStatus> shards, const std::vector<s
     const bool counts = !s.slices.empty();  // there may be more shards than slices
     rows.push_back({names[i], s.endpoint, name_of(s.state), counts ? std::to_string(s.step) : "",
                     counts ? rate_text(s.steps_per_second) : "", std::to_string(s.slices.size()),
-                    size_text(static_cast<double>(bytes)), size_text(in / time) + "/s",
-                    size_text(out / time) + "/s", number(s.cpu_seconds, "%.1f s"),
-                    duration_text(s.uptime)});
+                    size_text(static_cast<double>(bytes)), held_text(s),
+                    size_text(in / time) + "/s", size_text(out / time) + "/s",
+                    number(s.cpu_seconds, "%.1f s"), duration_text(s.uptime)});
   }
-  return table({"SHARD", "ENDPOINT", "STATE", "STEP", "STEPS/S", "SLICES", "BYTES", "IN", "OUT",
-                "CPU", "UP"},
+  return table({"SHARD", "ENDPOINT", "STATE", "STEP", "STEPS/S", "SLICES", "BYTES", "PSERVER HOLDS",
+                "IN", "OUT", "CPU", "UP"},
                rows);
 }
 

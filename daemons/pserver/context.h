@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "pserver/members.h"
 #include "pserver/outbox.h"
+#include "pserver/pserver_memory.h"
 #include "pserver/snapshot_disk.h"
 
 namespace paddle {
@@ -37,6 +38,9 @@ struct ShardOptions {
   std::function<std::string(const StoreConfig&)> check;
   // First values by variable of the shard; they count in place of what a trainer brings.
   std::map<std::string, Tensor> presets;
+  std::shared_ptr<PserverMemory> memory;  // of all shards of the process; null: no limit
+
+  ByteBudget* budget() const { return memory ? &memory->whole : nullptr; }
 };
 
 struct Context {

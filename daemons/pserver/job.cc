@@ -198,6 +198,7 @@ wire::BeatAck Job::beat_ack() const {
 void Job::gone(PeerId from) {
   const Peer& peer = context_.peers[from];
   if (state_.exchange) state_.exchange->abandon(from);
+  if (load_) std::erase_if(load_->asked, [&](const Load::Asked& a) { return a.peer == from; });
   if (!peer.greeted || peer.role == wire::Role::observer) return;
   if (peer.role == wire::Role::trainer && state_.members.has(peer.trainer))
     state_.members[peer.trainer].traffic += peer.traffic;

@@ -3,6 +3,7 @@
 // the context, and answers go to its outbox. A shard without a job has none of these.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -79,10 +80,15 @@ class Job {
   void lose(const Loss& loss);
   wire::BeatAck beat_ack() const;
   void drop_store(const std::string& why);
+  void retire(std::unique_ptr<Store> store);
   void finish_setup();
   void refuse_setup(wire::FailureCode code, const std::string& why);
   void forget_configuration();
   bool goes_in_circles(uint64_t step);
+  struct Load;
+  void begin_load(const std::string& by, const wire::Rollback& rollback);
+  void finish_load();
+  std::string go_back(const Load& load);
 
   Context& context_;
   SnapshotMaker& maker_;
@@ -90,6 +96,23 @@ class Job {
   std::optional<Setup> setup_;
   JobWatch watch_;
   bool refused_ = false;  // the last configuration
+  struct Load {           // a snapshot that is being read
+    struct Result {       // by another thread until `done`
+      std::optional<Snapshot> snapshot;
+      std::string problem;
+      std::atomic<bool> done = false;
+    };
+    struct Asked {
+      PeerId peer;
+      uint64_t id;
+      wire::Rollback what;
+    };
+    uint64_t epoch = 0, step = 0;
+    std::string by = {};  // who asked first
+    std::vector<Asked> asked = {};
+    std::shared_ptr<Result> result = std::make_shared<Result>();  // shared with the other thread
+  };
+  std::optional<Load> load_;
   struct {
     uint64_t step = 0;
     int times = 0;

@@ -9,6 +9,14 @@ namespace {
 using Code = wire::FailureCode;
 constexpr size_t copied_per_step = 8u << 20;  // bytes of a snapshot: a few milliseconds
 constexpr int max_backs = 5;                  // to one step, without completing a step in between
+// Shards that were away learn several new epochs at once, and an empty one all of them. Nobody
+// makes a leap after which there is no next epoch.
+constexpr uint64_t max_epoch_rise = 1u << 20;
+
+std::string leap_text(uint64_t from, uint64_t to) {
+  return text("a leap from epoch ", from, " to epoch ", to,
+              ": it rises by one when a job goes back");
+}
 
 // Where a trainer stands before `step`: after its push of the step before, or with that of the step
 // itself, which may have come already.
@@ -63,7 +71,7 @@ Job::Job(Context& context, SnapshotMaker& maker, Snapshot snapshot)
   state_.epoch = snapshot.epoch;
   state_.program = snapshot.program;
   state_.base_step = snapshot.step;
-  setup_.emplace(snapshot, no_peer, 0);
+  setup_.emplace(snapshot, context.options.budget());
   while (!setup_->proceed()) {
   }
   finish_setup();
@@ -84,6 +92,8 @@ void Job::configure(PeerId from, uint64_t id, const wire::Configure& c) {
   if (c.epoch < state_.epoch || (state_.exchange && !may_reset))
     return no(Code::stale_epoch, text("this shard has values already, from ", state_.configured_by,
                                       " (epoch ", state_.epoch, "): greet again"));
+  require(c.epoch - state_.epoch <= max_epoch_rise, Error::Kind::protocol,
+          leap_text(state_.epoch, c.epoch));
   require(c.values_digest.size() <= 256, Error::Kind::protocol, "a digest of ",
           c.values_digest.size(), " bytes");
   if (c.reset && goes_in_circles(c.step)) return no(Code::job_failed, state_.failure);
@@ -138,34 +148,85 @@ void Job::rollback(PeerId peer, uint64_t id, const wire::Rollback& r) {
     return context_.out.fail(
         peer, id, Code::stale_epoch,
         text("the job is in epoch ", state_.epoch, ", not before ", r.epoch, ": greet again"));
+  require(r.epoch - state_.epoch <= max_epoch_rise, Error::Kind::protocol,
+          leap_text(state_.epoch, r.epoch));
   if (!maker_.on())
     return context_.out.fail(peer, id, Code::unknown_version,
                              text("there is no snapshot of step ", r.step,
                                   ": this pserver runs without --snapshot_dir"));
+  if (!load_) begin_load(context_.peers[peer].name(), r);
+  load_->asked.push_back({peer, id, r});
+  if (load_->result->done) finish_load();
+}
+
+// Another thread reads the snapshot, and this one answers others meanwhile: the values of now are
+// served until those of the snapshot are here, and stay where it cannot be used.
+void Job::begin_load(const std::string& by, const wire::Rollback& r) {
+  load_.emplace(Load{.epoch = r.epoch, .step = r.step, .by = by});
+  const auto load = [&maker = maker_, step = r.step, result = load_->result] {
+    try {
+      result->snapshot = maker.load(step);
+    } catch (const Error& e) {
+      result->problem = e.what();
+    }
+    result->done = true;
+  };
+  context_.background ? context_.background(load) : load();
+}
+
+// Who asked for something else meanwhile is answered by what has become of the job.
+void Job::finish_load() {
+  const Load load = std::move(*load_);
+  load_.reset();
+  std::vector<Load::Asked> later;
+  std::string why = load.result->problem;
+  if (load.epoch > state_.epoch && why.empty()) why = go_back(load);
+  const Code code = !state_.failure.empty() ? Code::job_failed
+                    : why.empty()           ? Code::stale_epoch
+                                            : Code::unknown_version;
+  for (const Load::Asked& a : load.asked) {
+    if (a.what.epoch != load.epoch || a.what.step != load.step)
+      later.push_back(a);
+    else if (setup_ && setup_->snapshot && state_.epoch == load.epoch)
+      setup_->asked.emplace_back(a.peer, a.id);
+    else
+      context_.out.fail(
+          a.peer, a.id, code,
+          why.empty() ? text("the job is in epoch ", state_.epoch, ": greet again") : why);
+  }
+  if (!load.result->problem.empty()) context_.error(why);
+  if (code == Code::unknown_version) maker_.set_aside(load.step);
+  for (const Load::Asked& a : later) rollback(a.peer, a.id, a.what);
+  proceed();
+}
+
+// Puts the snapshot in the place of the values, or says why that is not possible.
+std::string Job::go_back(const Load& load) {
+  const uint64_t held = state_.store ? state_.store->memory() : 0;
+  if (goes_in_circles(load.step)) return state_.failure;
   try {
-    Snapshot s = maker_.load(r.step);
-    std::optional<Setup> made(std::in_place, s, peer, id);
-    if (goes_in_circles(r.step))
-      return context_.out.fail(peer, id, Code::job_failed, state_.failure);
-    drop_store(text("the job goes back to step ", r.step));
-    maker_.remove_after(r.step);
+    if (state_.store) state_.store->give_memory_back();  // for the one that takes its place
+    std::optional<Setup> made(std::in_place, *load.result->snapshot, context_.options.budget());
+    drop_store(text("the job goes back to step ", load.step));
+    maker_.remove_after(load.step);
     setup_ = std::move(made);
   } catch (const Error& e) {
+    if (state_.store) state_.store->take_memory_again(held);
     context_.error(e.what());
-    maker_.set_aside(r.step);
-    return context_.out.fail(peer, id, Code::unknown_version, e.what());
+    return e.what();
   }
   state_.init = setup_->snapshot->init;
   state_.configured_by = setup_->snapshot->configured_by;
   state_.program = setup_->snapshot->program;
-  state_.epoch = r.epoch;
-  state_.base_step = r.step;
-  context_.warn(text("the job goes back to step ", r.step, " (epoch ", r.epoch, "), asked for by ",
-                     context_.peers[peer].name()));
-  proceed();
+  state_.epoch = load.epoch;
+  state_.base_step = load.step;
+  context_.warn(text("the job goes back to step ", load.step, " (epoch ", load.epoch,
+                     "), asked for by ", load.by));
+  return "";
 }
 
 void Job::proceed() {
+  if (load_ && load_->result->done) return finish_load();
   try {
     if (setup_ && setup_->proceed()) {
       const std::string missing = setup_->missing();
@@ -251,8 +312,7 @@ void Job::drop_store(const std::string& why) {
     if (setup_->landing() && setup_->configurer() != no_peer)
       context_.out.close(setup_->configurer(), why);
     if (const PeerId held = setup_->take_held(); held != no_peer) context_.out.resume(held);
-    context_.retired.push_back(setup_->take_store());
-    context_.out.drops_bulk = true;
+    retire(setup_->take_store());
     setup_.reset();
   }
   if (!state_.exchange) return;
@@ -262,7 +322,14 @@ void Job::drop_store(const std::string& why) {
     if (context_.peers[p].is_trainer() && state_.exchange->holds_bulk_of(p))
       context_.out.close(p, why);
   state_.exchange.reset();
-  context_.retired.push_back(std::move(state_.store));
+  retire(std::move(state_.store));
+}
+
+// Its memory is free as soon as connections no longer send from it: before values of another store
+// come in.
+void Job::retire(std::unique_ptr<Store> store) {
+  if (store) store->give_memory_back();
+  context_.retired.push_back(std::move(store));
   context_.out.drops_bulk = true;
 }
 

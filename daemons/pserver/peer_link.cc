@@ -12,7 +12,7 @@ constexpr double slowest = 1024;  // bytes per second that a message must come w
 }  // namespace
 
 void PeerLink::start(std::unique_ptr<wire::Stream> stream) {
-  connection_ = wire::Connection::start(std::move(stream), *this, true);
+  connection_ = wire::Connection::start(std::move(stream), *this, true, service_.memory());
   progress_ = connection_->since();
 }
 

@@ -51,8 +51,13 @@ wire::Status report(const Context& context, const Job* job, const SnapshotMaker&
                  .snapshots = maker.steps(),
                  .last_errors = {context.last_errors.begin(), context.last_errors.end()},
                  .waiting = context.options.sparse ? "" : "waiting for the first trainer"};
+  if (const auto& memory = context.options.memory) {
+    s.memory_held = memory->whole.held();
+    s.memory_limit = memory->whole.limit();
+  }
   if (job == nullptr) return s;
   const Job::State& state = job->state();
+  if (state.store) s.memory = state.store->memory();
   s.job = state.identity.job;
   s.mode = state.identity.mode;
   s.state = job->shard_state();

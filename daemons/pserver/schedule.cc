@@ -7,7 +7,7 @@ void write_number(const Tensor& t, double value) {
 }
 
 Schedule::Schedule(const Program& program, const std::vector<int32_t>& blocks, Scope& scope,
-                   ThreadPool& pool) {
+                   ThreadPool& pool, const PlanOptions& plan) {
   for (const int32_t block : blocks) {
     const Block& b = program.block(block);
     for (const auto& op : b.ops()) {
@@ -17,8 +17,7 @@ Schedule::Schedule(const Program& program, const std::vector<int32_t>& blocks, S
       counters_.push_back({op->in["X"][0], v, op->attrs.get<float>("step", 1.0f)});
     }
     if (!b.ops().empty())
-      plans_.push_back(
-          std::make_unique<Plan>(program, block, scope, Names{}, Names{}, pool, PlanOptions{}));
+      plans_.push_back(std::make_unique<Plan>(program, block, scope, Names{}, Names{}, pool, plan));
   }
 }
 

@@ -15,7 +15,7 @@ class Schedule {
  public:
   // `blocks` run in this order. What slices read of their results must be in the scope already.
   Schedule(const Program& program, const std::vector<int32_t>& blocks, Scope& scope,
-           ThreadPool& pool);
+           ThreadPool& pool, const PlanOptions& plan);
 
   // The counters in the scope are as they were before update number `version`.
   void start(uint64_t version);

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/interrupt.h"
 #include "base/log.h"
+#include "base/machine_memory.h"
 #include "base/run_main.h"
 
 namespace paddle {
@@ -70,6 +71,8 @@ ShardOptions shard_options(const Options& o) {
   if (o.given("job_name")) s.job = o.text("job_name");
   if (o.given("num_gradient_servers"))
     s.trainers = static_cast<uint32_t>(o.integer("num_gradient_servers"));
+  s.memory = std::make_shared<PserverMemory>(
+      parse_memory(o.text("memory_limit"), machine_memory()).value());
   return s;
 }
 

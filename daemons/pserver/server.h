@@ -15,7 +15,8 @@
 
 namespace paddle {
 
-// The options that all shards of a process share; index, port and the like are the caller's.
+// The options that all shards of a process share, and the memory that they share; index, port and
+// the like are the caller's.
 ShardOptions shard_options(const Options& options);
 
 class Server {

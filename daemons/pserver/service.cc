@@ -24,6 +24,12 @@ double thread_seconds() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
+const wire::Limits& limits_of(const Peer& peer) {
+  if (!peer.greeted) return wire::greeting_limits;
+  if (peer.role == wire::Role::observer) return wire::observer_limits;
+  return peer.role == wire::Role::beat ? wire::beat_limits : wire::trainer_limits;
+}
+
 }  // namespace
 
 Service::Service(ShardOptions options)
@@ -36,11 +42,12 @@ Service::Service(ShardOptions options)
   shard_ = std::make_unique<Shard>(options_, disk_.get(), text("port ", port(), ": "),
                                    random_number(), Clock::now());
   shard_->set_background([this](std::function<void()> work) {
-    if (background_.joinable()) background_.join();
-    background_ = std::thread([this, work = std::move(work)] {
-      work();
-      asio::post(io_, [this] { proceed(); });
-    });
+    background_ =
+        std::thread([this, work = std::move(work), before = std::move(background_)]() mutable {
+          if (before.joinable()) before.join();  // one after the other
+          work();
+          asio::post(io_, [this] { proceed(); });
+        });
   });
 }
 
@@ -77,12 +84,29 @@ void Service::stop() {
 // ---- connections
 
 void Service::accept(std::unique_ptr<wire::Stream> stream) {
+  make_place();
   const auto free = std::find(links_.begin(), links_.end(), nullptr);
   const auto id = static_cast<PeerId>(free - links_.begin());
   if (free == links_.end()) links_.emplace_back();
   links_[id] = std::make_unique<PeerLink>(*this, id);
   links_[id]->start(std::move(stream));
   shard_->opened(id, links_[id]->connection().peer(), Clock::now());
+}
+
+// Who greets does it at once: of many that do not, the oldest has to go. So nobody keeps others out
+// by connections alone.
+void Service::make_place() {
+  constexpr size_t max_waiting = 256;
+  size_t waiting = 0;
+  PeerLink* oldest = nullptr;
+  for (const auto& l : links_) {
+    if (!l || !l->open() || shard_->peer(l->id()).greeted) continue;
+    ++waiting;
+    if (oldest == nullptr || l->connection().since() < oldest->connection().since())
+      oldest = l.get();
+  }
+  if (waiting >= max_waiting)
+    oldest->connection().close(text("no greeting, and ", waiting, " connections are without one"));
 }
 
 wire::Landing Service::land(PeerLink& link, const wire::Message& message, uint64_t bulk) {
@@ -114,10 +138,8 @@ void Service::handle(PeerLink& link, wire::Message& message, uint64_t bulk) {
   }
   longest_call_ = std::max(longest_call_, seconds(begin, Clock::now()));
   act();
-  // Only a trainer's data has long heads.
-  if (std::holds_alternative<wire::Hello>(message.body) && link.open() &&
-      !shard_->peer(link.id()).is_trainer())
-    link.connection().limit_heads(wire::max_greeting);
+  if (std::holds_alternative<wire::Hello>(message.body) && link.open())
+    link.connection().set_limits(limits_of(shard_->peer(link.id())));
 }
 
 // Not handled at once: the connection still stands in a method of the link, or the shard's actions

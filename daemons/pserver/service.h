@@ -32,7 +32,8 @@ class Service {
   double longest_call() const { return longest_call_; }
 
   // ---- for the connections
-  Shard& shard() { return *shard_; }
+  // For messages; null: no limit.
+  ByteBudget* memory() { return options_.memory ? &options_.memory->messages : nullptr; }
   wire::Landing land(PeerLink& link, const wire::Message& message, uint64_t bulk);
   void landed(PeerLink& link, size_t bytes);
   void handle(PeerLink& link, wire::Message& message, uint64_t bulk);
@@ -41,6 +42,7 @@ class Service {
 
  private:
   void accept(std::unique_ptr<wire::Stream> stream);
+  void make_place();
   asio::awaitable<void> tick_every_second();
   void tick();
   void proceed();

@@ -64,7 +64,7 @@ Setup::Setup(const Context& context, const wire::Configure& c, bool sync, PeerId
   const ShardOptions& options = context.options;
   const auto make = [&options, sync](const wire::Configure& from, Made& made) {
     try {
-      made.store = std::make_unique<Store>(config_of(options, from), sync);
+      made.store = std::make_unique<Store>(config_of(options, from), sync, options.budget());
     } catch (const Error& e) {
       made.problem = e.what();
     }
@@ -87,24 +87,25 @@ Setup::Setup(const Context& context, const wire::Configure& c, bool sync, PeerId
   });
 }
 
-Setup::Setup(Snapshot& s, PeerId asked_by, uint64_t number)
-    : snapshot(std::move(s)), id(number), complete_(true) {
-  made_->store =
-      std::make_unique<Store>(config_of(*snapshot), snapshot->identity.mode == wire::Mode::sync);
+Setup::Setup(Snapshot& s, ByteBudget* budget) : snapshot(std::move(s)), complete_(true) {
+  made_->store = std::make_unique<Store>(config_of(*snapshot),
+                                         snapshot->identity.mode == wire::Mode::sync, budget);
   made_->done = true;
   for (size_t i = 0; i < snapshot->values.size(); ++i)
     made_->store->set_value(i, std::move(snapshot->values[i]));
   snapshot->values.clear();
-  if (asked_by != no_peer) asked.emplace_back(asked_by, number);
 }
 
 namespace {
 
+// Whole numbers of a value, which lies aligned.
 bool finite(const Tensor& t, uint64_t offset, uint64_t bytes) {
-  if (t.dtype() != DType::f32 || offset % sizeof(float) != 0 || bytes % sizeof(float) != 0)
-    return true;
-  return optim::all_finite<float>(t.data<float>() + offset / sizeof(float),
-                                  static_cast<int64_t>(bytes / sizeof(float)));
+  if (t.dtype() != DType::f32 && t.dtype() != DType::f64) return true;
+  return with_float(t.dtype(), [&](auto z) {
+    using T = decltype(z);
+    return optim::all_finite<T>(t.data<T>() + offset / sizeof(T),
+                                static_cast<int64_t>(bytes / sizeof(T)));
+  });
 }
 
 }  // namespace
@@ -119,6 +120,8 @@ LandingPlace Setup::land(const wire::SetValue& set, uint64_t bulk) {
   if (store == nullptr || set.index >= store->variables().size()) return {};
   const Tensor& t = store->value(set.index);
   if (set.offset > t.bytes() || bulk > t.bytes() - set.offset) return {};
+  const size_t element = size_of(t.dtype());
+  if (set.offset % element != 0 || bulk % element != 0) return {};
   landing_ = true;
   return {LandingPlace::Kind::into,
           {static_cast<std::byte*>(t.raw()) + set.offset, static_cast<size_t>(bulk)}};
@@ -130,7 +133,8 @@ std::string Setup::set_value(uint64_t number, const wire::SetValue& set, uint64_
     const bool known = set.index < store.variables().size();
     return text(bulk, " bytes from offset ", set.offset, " on do not fit ",
                 known ? text("'", store.variables()[set.index].name, "', which has ",
-                             store.value(set.index).bytes(), " bytes")
+                             store.value(set.index).bytes(), " bytes, ",
+                             size_of(store.value(set.index).dtype()), " each")
                       : text("variable ", set.index, ", and there are ", store.variables().size()));
   }
   landing_ = false;

@@ -22,7 +22,7 @@ class Setup {
   Setup(const Context& context, const wire::Configure& configure, bool sync, PeerId configurer,
         uint64_t id);
   // Of a snapshot, whose values are moved into the store. Throws Error(config) or Error(data).
-  Setup(Snapshot& snapshot, PeerId asked_by, uint64_t id);
+  Setup(Snapshot& snapshot, ByteBudget* budget);
 
   PeerId configurer() const { return configurer_; }  // no_peer where values are not awaited
   // Where the bulk of a value lands.
@@ -51,7 +51,7 @@ class Setup {
   std::vector<std::pair<PeerId, uint64_t>> asked;
   std::optional<Snapshot> snapshot;  // with empty values
   bool continues = false;            // the values of a trainer in the middle of its work
-  uint64_t id;                       // of the message that began it
+  uint64_t id = 0;                   // of the message that began it
 
  private:
   struct Made {  // by another thread until `done`

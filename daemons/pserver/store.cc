@@ -1,9 +1,9 @@
 #include "pserver/store.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
+
+#include "base/machine_memory.h"
 
 namespace paddle {
 namespace {
@@ -18,14 +18,20 @@ uint64_t bytes_of(const KeptVariable& v) {
   return bytes;
 }
 
+std::string over_limit(uint64_t limit, uint64_t held) {
+  return text("its pserver may hold ", memory_text(limit), " (--memory_limit), of which ",
+              memory_text(held), " are taken: use more pservers, or raise --memory_limit");
+}
+
 }  // namespace
 
-Store::Store(StoreConfig config, bool sync, bool may_lower)
-    : config_(std::move(config)), options_{sync, may_lower} {
+Store::Store(StoreConfig config, bool sync, ByteBudget* budget, bool may_lower)
+    : claim_(budget), config_(std::move(config)), options_{sync, may_lower} {
+  options_.plan.before_memory = [this](uint64_t bytes) { claim_for_plan(bytes); };
   check_config(config_);
   for (uint32_t i = 0; i < config_.variables.size(); ++i)
     index_.emplace(config_.variables[i].name, i);
-  check_memory();
+  claim_memory();
   values_.reserve(config_.variables.size());
   for (const KeptVariable& v : config_.variables) {
     Variable& variable = scope_.var(v.name);
@@ -54,7 +60,8 @@ bool Store::build(size_t count) {
       if (const auto it = index_.find(n); it != index_.end()) own.push_back(it->second);
   }
   if (slices_.size() < config_.slices.size()) return false;
-  if (!schedule_) schedule_ = std::make_unique<Schedule>(config_.program, shared_, scope_, pool_);
+  if (!schedule_)
+    schedule_ = std::make_unique<Schedule>(config_.program, shared_, scope_, pool_, options_.plan);
   return true;
 }
 
@@ -76,7 +83,7 @@ void Store::start(uint64_t version) {
 }
 
 // Any number of trainers needs the same memory: their gradients are added up as they come.
-void Store::check_memory() {
+void Store::claim_memory() {
   uint64_t total = 0, slices = 0, largest = 0;
   for (const KeptVariable& v : config_.variables) {
     total += bytes_of(v);
@@ -90,12 +97,19 @@ void Store::check_memory() {
   }
   pool_sizes_ = pool_sizes(slices, largest);
   const uint64_t gradients = pool_sizes_.total() + (options_.sync ? slices : 0);
-  const auto memory = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
-                      static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
-  require(total + gradients <= memory, Error::Kind::config, "this shard would need ",
-          (total + gradients) >> 20, " MiB (", total >> 20, " of parameters and state, ",
-          gradients >> 20, " for gradients), and the machine has ", memory >> 20,
-          "; use more pservers");
+  const auto limit = claim_.budget() ? claim_.budget()->limit() : machine_memory();
+  const uint64_t held = claim_.budget() ? claim_.budget()->held() : 0;
+  if (total + gradients <= limit && claim_.add(total + gradients)) return;
+  throw Error(Error::Kind::config, "this shard would need ", memory_text(total + gradients), " (",
+              memory_text(total), " of parameters and state, ", memory_text(gradients),
+              " for gradients), and ", over_limit(limit, held));
+}
+
+void Store::claim_for_plan(uint64_t bytes) {
+  const ByteBudget* budget = claim_.budget();
+  if (claim_.add(bytes)) return;
+  throw Error(Error::Kind::config, "the update of the slices would need ", memory_text(bytes),
+              " more, and ", over_limit(budget->limit(), budget->held()));
 }
 
 }  // namespace paddle

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/byte_budget.h"
 #include "pserver/gradient_pool.h"
 #include "pserver/schedule.h"
 #include "pserver/slice.h"
@@ -34,9 +35,12 @@ std::vector<int32_t> shared_blocks(const StoreConfig& config);
 
 class Store {
  public:
-  // Throws Error(config) where the parts do not fit each other, or where the machine has not
-  // enough memory for them. The values have their memory; build() makes the slices.
-  Store(StoreConfig config, bool sync, bool may_lower = true);
+  // Throws Error(config) where the parts do not fit each other, or need more memory than `budget`
+  // has left (null: than the machine has). The values have their memory; build() makes the slices.
+  Store(StoreConfig config, bool sync, ByteBudget* budget = nullptr, bool may_lower = true);
+  // Its slices keep a reference to what it holds.
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
   // Makes the next `count` slices; true when all are there. A store of many slices is built in
   // steps, so that its thread is free in between. Throws Error(config) for a block that cannot be
   // run.
@@ -59,6 +63,12 @@ class Store {
   // Variables that belong to one slice: its values and its state, without what all slices share.
   const std::vector<uint32_t>& variables_of(const Slice& s) const { return own_[s.info().place]; }
   const PoolSizes& pool() const { return pool_sizes_; }
+  // Bytes that it has taken from its budget: values, state, gradients and what updates need.
+  uint64_t memory() const { return claim_.bytes(); }
+  // It goes away, and another takes its place: what it holds no longer counts. Or it stays after
+  // all.
+  void give_memory_back() { claim_.clear(); }
+  void take_memory_again(uint64_t bytes) { claim_.add_anyway(bytes); }
 
   // All values are there: they are those of `version`.
   void start(uint64_t version);
@@ -66,8 +76,10 @@ class Store {
   const Schedule& schedule() const { return *schedule_; }
 
  private:
-  void check_memory();
+  void claim_memory();
+  void claim_for_plan(uint64_t bytes);
 
+  ByteClaim claim_;
   StoreConfig config_;
   SliceOptions options_;
   ThreadPool pool_{1};

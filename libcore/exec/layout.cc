@@ -13,6 +13,17 @@ bool same_meta(const Meta& a, const Meta& b) {
          a.height == b.height;
 }
 
+// A shape may come from a peer or a file: sums of these never overflow.
+size_t bytes_needed(const Meta& m) {
+  constexpr size_t most = size_t{1} << 48;
+  size_t bytes = 0;
+  require(!__builtin_mul_overflow(static_cast<size_t>(m.shape.numel()), size_of(m.dtype), &bytes) &&
+              bytes <= most,
+          Error::Kind::config, "a ", name_of(m.dtype), " variable of shape ", m.shape,
+          " is larger than any memory");
+  return bytes;
+}
+
 }  // namespace
 
 void Plan::layout() {
@@ -177,9 +188,7 @@ void Plan::place_temporaries() {
   const auto round = [](size_t n) {
     return (n + Tensor::alignment - 1) / Tensor::alignment * Tensor::alignment;
   };
-  const auto bytes_of = [&](const PlanVar& v) {
-    return round(static_cast<size_t>(v.meta.shape.numel()) * size_of(v.meta.dtype));
-  };
+  const auto bytes_of = [&](const PlanVar& v) { return round(bytes_needed(v.meta)); };
   const std::vector<int> last = last_uses();
   std::vector<Buffer> buffers;
   std::vector<int> buffer_of(vars_.size(), -1), rows_of(vars_.size(), -1);
@@ -237,8 +246,10 @@ void Plan::place_temporaries() {
                          [](const Buffer& x, const Buffer& y) { return x.offset < y.offset; }),
         b);
   }
-  if (arena_.empty() || arena_.bytes() < total)
+  if (arena_.empty() || arena_.bytes() < total) {
+    if (options_.before_memory) options_.before_memory(total - arena_bytes());
     arena_ = Tensor(DType::u8, {static_cast<int64_t>(total)});
+  }
   for (size_t u = 0; u < vars_.size(); ++u) {
     if (vars_[u].home != Home::temp) continue;
     auto* base = arena_.data<uint8_t>();
@@ -255,8 +266,11 @@ void Plan::set_views() {
   for (PlanVar& v : vars_) {
     if (v.home == Home::scope) {
       Tensor& t = v.variable->tensor;
-      if (t.empty() || t.shape() != v.meta.shape || t.dtype() != v.meta.dtype)
+      if (t.empty() || t.shape() != v.meta.shape || t.dtype() != v.meta.dtype) {
+        const size_t need = bytes_needed(v.meta), have = t.empty() ? 0 : t.bytes();
+        if (options_.before_memory && need > have) options_.before_memory(need - have);
         t.resize(v.meta.dtype, v.meta.shape);
+      }
       v.view.data = t.raw();
     }
     v.view.dtype = v.meta.dtype;

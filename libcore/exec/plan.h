@@ -4,6 +4,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -23,6 +24,9 @@ struct PlanOptions {
   bool check_nan_inf = false;  // after every op; names the op and the variable
   bool profile = false;        // measures every op; see Plan::profile()
   Remote* remote = nullptr;    // what send and recv ops talk to; outlives the plan
+  // Called with the bytes that the plan is about to take, in its arena or in the scope; what it
+  // throws ends the run before they are taken.
+  std::function<void(uint64_t bytes)> before_memory = {};
 };
 
 // What one op of a plan cost so far.

@@ -152,6 +152,12 @@ OptionTable pserver_rows() {
        serving},
       {"exit_when_done", flag, "false",
        "End when all trainers of the job are done, instead of waiting for the next job", serving},
+      {"memory_limit", text, "75%",
+       "Memory that a pserver may hold for parameters, gradients and messages: bytes, a number "
+       "with "
+       "k, m, g or t, or a share of the machine's memory (of its control group's where that is "
+       "lower); a model that needs more is refused",
+       serving, amount_of_memory()},
       {"log_period_server", integer, "500", "Log rates after every so many steps; 0 never", serving,
        between(0, most)},
       {"lease_seconds", integer, "10", "A trainer that sends nothing for this many seconds is lost",

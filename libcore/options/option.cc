@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "base/error.h"
+#include "base/machine_memory.h"
 #include "base/suggest.h"
 
 namespace paddle {
@@ -66,6 +67,16 @@ OptionCheck between(double low, double high) {
     return number >= low && number <= high
                ? ""
                : text("must be from ", limit_text(low), " to ", limit_text(high));
+  };
+}
+
+OptionCheck amount_of_memory() {
+  return [](const std::string& value) -> std::string {
+    constexpr uint64_t whole = uint64_t{1} << 40, least = 1u << 20;  // any will do for a share
+    const bool share = value.ends_with('%');
+    const std::optional<uint64_t> bytes = parse_memory(value, whole);
+    if (bytes && (share ? *bytes <= whole : *bytes >= least)) return "";
+    return "must be bytes (at least 1m), a number with k, m, g or t, or a share such as 75%";
   };
 }
 

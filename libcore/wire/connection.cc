@@ -10,41 +10,50 @@
 namespace paddle::wire {
 namespace {
 
-constexpr size_t read_size = 256u << 10;
 constexpr size_t read_ahead = 32u << 10;   // behind large bulk: that of the next head is copied
 constexpr size_t bulk_part = 256u << 10;   // read in one go, so that it is seen while in the cache
 constexpr size_t small_bulk = 4u << 10;    // up to here bulk is copied behind its head
 constexpr size_t flush_above = 32u << 10;  // gathered bytes that leave without flush()
 constexpr size_t max_kept = 256u << 20;    // copies for a peer that does not read
-// Above these no further message is read from a peer that does not read.
-constexpr size_t max_gathered = 4u << 20;  // small answers that wait for it
+// Above this no further message is read from a peer that does not read.
 constexpr size_t enough_kept = 4u << 20;   // copies that wait for it
 constexpr size_t max_pieces = 64;          // per system call
+constexpr size_t free_head = 64u << 10;    // of a head that needs no budget
+constexpr size_t lasting_head = 1u << 20;  // memory for heads that is kept for the next one
 constexpr int reads_per_turn = 16;         // before other connections get theirs
 
 size_t padded(size_t bytes) { return (bytes + 7) / 8 * 8; }
 
 // Of the buffer, behind what is in it: large messages come one behind the other, and so do small
 // ones.
-size_t read_room(const FrameHeader& last, size_t have) {
-  return (last.bulk > read_size && have < read_ahead ? read_ahead : read_size) - have;
+size_t read_room(const FrameHeader& last, size_t buffer, size_t have) {
+  const bool large = last.bulk > buffer && have < read_ahead && read_ahead < buffer;
+  return (large ? read_ahead : buffer) - have;
 }
 
 }  // namespace
 
 std::shared_ptr<Connection> Connection::start(std::unique_ptr<Stream> stream, Handler& handler,
-                                              bool greeting) {
-  std::shared_ptr<Connection> c(new Connection(std::move(stream), handler, greeting));
+                                              bool accepted, ByteBudget* memory) {
+  std::shared_ptr<Connection> c(new Connection(std::move(stream), handler, accepted, memory));
   c->await_read();
   return c;
 }
 
-Connection::Connection(std::unique_ptr<Stream> stream, Handler& handler, bool greeting)
+Connection::Connection(std::unique_ptr<Stream> stream, Handler& handler, bool accepted,
+                       ByteBudget* memory)
     : stream_(std::move(stream)),
       handler_(handler),
-      accepted_(greeting),
-      greeting_(greeting),
-      read_room_(read_size / 8) {}
+      accepted_(accepted),
+      limits_(accepted ? greeting_limits : trainer_limits),
+      memory_(memory),
+      read_room_(limits_.buffer / 8) {}
+
+void Connection::set_limits(const Limits& limits) {
+  limits_ = limits;
+  limits_.buffer = std::max(limits.buffer, read_room_.size() * 8);
+  if (read_room_.size() * 8 < limits_.buffer) read_room_.resize(limits_.buffer / 8);
+}
 
 Connection::~Connection() = default;
 
@@ -87,7 +96,8 @@ void Connection::on_ready(StreamEvent event, const std::error_code& error) {
 //   others may wait for; it comes in to its end, and a connection that stops has no such place.
 bool Connection::has_enough() const {
   return accepted_ && state_ == State::header &&
-         (gathered_.size() > max_gathered || kept_ > enough_kept);
+         (gathered_.size() > limits_.answers || kept_ > enough_kept ||
+          (kept_ > 0 && memory_.budget() && memory_.budget()->used_up()));
 }
 
 void Connection::await_read(StreamEvent until) {
@@ -103,7 +113,6 @@ void Connection::await_read(StreamEvent until) {
 // Reads until there is nothing more, or until others should have their turn. One call fills the
 // place of the bulk first and the buffer for what follows it second.
 void Connection::read_some() {
-  auto* buffer = reinterpret_cast<std::byte*>(read_room_.data());
   StreamEvent until = StreamEvent::readable;
   for (int turn = 0; turn < reads_per_turn && open_ && !held_ && !has_enough(); ++turn) {
     const std::span<std::byte> place = next_piece();
@@ -111,7 +120,9 @@ void Connection::read_some() {
     assert(!direct || read_begin_ == read_end_);
     if (read_begin_ == read_end_) read_begin_ = read_end_ = 0;
     const size_t first = direct ? std::min(place.size(), bulk_part) : 0;
-    const size_t second = first < place.size() && direct ? 0 : read_room(header_, read_end_);
+    const size_t second =
+        first < place.size() && direct ? 0 : read_room(header_, read_room_.size() * 8, read_end_);
+    auto* buffer = reinterpret_cast<std::byte*>(read_room_.data());  // grows with the limits
     const std::array<iovec, 2> parts = {{{place.data(), first}, {buffer + read_end_, second}}};
     const Stream::Moved m = stream_->read_some(parts);
     if (m.kind == Stream::Moved::Kind::again) {
@@ -170,8 +181,7 @@ bool Connection::parse_step() {
 }
 
 void Connection::read_header_at(const std::byte* at) {
-  header_ = read_header(std::span<const std::byte, header_bytes>(at, header_bytes),
-                        greeting_ ? max_greeting : head_limit_);
+  header_ = read_header(std::span<const std::byte, header_bytes>(at, header_bytes), limits_.head);
   read_begin_ += header_bytes;
   head_have_ = 0;
   state_ = State::head;
@@ -181,16 +191,37 @@ bool Connection::parse_head() {
   if (head_have_ == header_.head) return true;  // was held here, and read before
   const auto* buffer = reinterpret_cast<const std::byte*>(read_room_.data());
   const size_t take = std::min(read_end_ - read_begin_, header_.head - head_have_);
-  // Memory is taken as bytes arrive, whatever length was declared.
-  if (head_room_.size() * 8 < head_have_ + take) head_room_.resize((head_have_ + take + 7) / 8);
+  grow_head(head_have_ + take);
   std::memcpy(reinterpret_cast<std::byte*>(head_room_.data()) + head_have_, buffer + read_begin_,
               take);
   head_have_ += take;
   read_begin_ += take;
   if (head_have_ < header_.head) return false;
-  greeting_ = false;
   message_ = read_message(std::as_bytes(std::span(head_room_)).first(header_.head));
   return true;
+}
+
+// Memory is taken as bytes arrive, whatever length was declared.
+void Connection::grow_head(size_t bytes) {
+  const size_t have = head_room_.size() * 8;
+  if (bytes <= have) return;
+  const size_t want = padded(std::min<size_t>(header_.head, std::max(bytes, 2 * have)));
+  const size_t paid = std::max(have, free_head);
+  require(want <= paid || memory_.add(want - paid), Error::Kind::protocol,
+          "a message with a head of ", header_.head,
+          " bytes, and the memory for messages that are coming in is used up (",
+          memory_.budget() ? memory_.budget()->limit() >> 10 : 0, " KiB, see --memory_limit)");
+  head_room_.reserve(want / 8);
+  head_room_.resize(want / 8);
+}
+
+// A long head, and what was read from it, do not stay until the next message comes.
+void Connection::shrink_head() {
+  const size_t have = head_room_.size() * 8;
+  if (have <= lasting_head) return;
+  memory_.remove(have - free_head);
+  head_room_ = {};
+  message_ = {};
 }
 
 bool Connection::begin_bulk() {
@@ -255,6 +286,7 @@ void Connection::finish_frame() {
   state_ = State::header;
   ++messages_in_;
   handler_.handle(*this, message_, header_.bulk);
+  shrink_head();
 }
 
 // ---- holding
@@ -323,6 +355,7 @@ void Connection::keep_unsent(size_t pieces) {
     p->kept.assign(p->outside, p->outside + p->size);
     p->outside = p->kept.data();
     kept_ += p->kept.size();
+    memory_.add_anyway(p->kept.size());
   }
 }
 
@@ -337,6 +370,7 @@ void Connection::keep_word() {
   p.size -= rest;
   if (p.size == 0) pieces_.pop_front();
   kept_ += rest;
+  memory_.add_anyway(rest);
   Piece& first = pieces_.emplace_front();
   first.size = rest;
   first.kept = std::move(word);
@@ -382,6 +416,7 @@ void Connection::drop_sent(size_t bytes) {
       break;
     }
     kept_ -= p.kept.size();
+    memory_.remove(p.kept.size());
     pieces_.pop_front();
   }
   if (pieces_.empty()) gathered_.clear();
@@ -407,6 +442,7 @@ void Connection::fail(const std::string& why) {
   stream_->close();
   pieces_.clear();
   gathered_.clear();
+  memory_.remove(kept_);
   queued_ = kept_ = 0;
   handler_.closed(*this, why);
 }

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/byte_budget.h"
 #include "wire/frame.h"
 #include "wire/messages.h"
 #include "wire/stream.h"
@@ -76,11 +77,12 @@ enum class Bulk {
 
 class Connection final : public std::enable_shared_from_this<Connection>, private StreamUser {
  public:
-  // Takes a stream and starts reading. The handler outlives the connection. `greeting`,
-  // for who accepts connections from anyone: the first head is held to max_greeting, and nothing
-  // more is read from a peer that does not read its answers.
+  // Takes a stream and starts reading. The handler outlives the connection. `accepted`, for who
+  // accepts connections from anyone: greeting_limits hold until set_limits(), and nothing more is
+  // read from a peer that does not read its answers. Long heads and copies of answers are taken
+  // from `memory`, which outlives the connection: a head for which there is none ends it.
   static std::shared_ptr<Connection> start(std::unique_ptr<Stream> stream, Handler& handler,
-                                           bool greeting);
+                                           bool accepted, ByteBudget* memory = nullptr);
   ~Connection() override;
 
   // Queues one message; `X` is Body or one of its alternatives. Its bulk is the pieces one behind
@@ -98,8 +100,8 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
   void flush();
   // Reads on where land() said hold(): it is asked again, soon, but not from within this call.
   void resume();
-  // The heads of all further messages are at most this long.
-  void limit_heads(uint32_t bytes) { head_limit_ = bytes; }
+  // For all further messages.
+  void set_limits(const Limits& limits);
   // Ends the connection; what was not sent is lost.
   void close(const std::string& why);
 
@@ -129,7 +131,7 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
     bool live = false;
   };
 
-  Connection(std::unique_ptr<Stream> stream, Handler& handler, bool greeting);
+  Connection(std::unique_ptr<Stream> stream, Handler& handler, bool accepted, ByteBudget* memory);
   void on_ready(StreamEvent event, const std::error_code& error) override;
   void wait_for(StreamEvent event);
   void send_frame(Bytes head, std::span<const Bytes> pieces, Bulk lifetime);
@@ -143,6 +145,8 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
   void parse(size_t in_bulk);
   bool parse_step();
   bool parse_head();
+  void grow_head(size_t bytes);
+  void shrink_head();
   void parse_bulk();
   void read_header_at(const std::byte* at);
   bool begin_bulk();
@@ -159,7 +163,9 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
   Handler& handler_;
   MessageWriter writer_;
   const bool accepted_;  // from anyone: answers that it does not read are bounded
-  bool open_ = true, greeting_, paused_ = false;
+  Limits limits_;
+  ByteClaim memory_;  // for the copies of answers, and for what head_room_ has above free_head
+  bool open_ = true, paused_ = false;
   bool held_ = false, peer_closed_ = false;
   bool unparsed_ = false;  // whole messages may be in the buffer, as the peer has to read first
   std::optional<StreamEvent> reader_waits_, writer_waits_;  // for what
@@ -171,8 +177,7 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
   FrameHeader header_;
   std::vector<uint64_t> head_room_;  // the head while its bulk comes in
   size_t head_have_ = 0;             // bytes of it that are there
-  uint32_t head_limit_ = max_head;
-  Message message_;  // of that head
+  Message message_;                  // of that head
   Landing landing_;
   size_t piece_ = 0, piece_at_ = 0;  // of landing_: where the next bytes of the bulk go
   uint64_t bulk_left_ = 0;

@@ -14,8 +14,18 @@ namespace paddle::wire {
 constexpr uint32_t protocol_version = 3;
 constexpr uint32_t magic = 0x31575350;  // "PSW1"
 constexpr size_t header_bytes = 16;
-constexpr uint32_t max_greeting = 64u << 10;  // head of the first message of a connection
-constexpr uint32_t max_head = 64u << 20;      // and of those that follow
+// What a connection may take: of anybody little, of a trainer what its data needs.
+struct Limits {
+  uint32_t head = 64u << 20;   // bytes of the head of a message
+  size_t answers = 4u << 20;   // small answers that it has to read before it is heard again
+  size_t buffer = 256u << 10;  // for reading
+};
+inline constexpr Limits greeting_limits{
+    .head = 64u << 10, .answers = 64u << 10, .buffer = 16u << 10};
+inline constexpr Limits beat_limits{.head = 64u << 10, .answers = 64u << 10, .buffer = 16u << 10};
+inline constexpr Limits observer_limits{
+    .head = 4u << 10, .answers = 64u << 10, .buffer = 16u << 10};
+inline constexpr Limits trainer_limits{};
 
 struct FrameHeader {
   uint32_t head = 0;  // bytes, a multiple of 8

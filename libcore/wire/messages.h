@@ -62,10 +62,10 @@ struct Hello {  // first on every connection; answered by Welcome or Failure
   std::string program;             // digest of the whole training program
   std::string process;             // "host:pid"
   bool takes_id = false;           // the shard assigns the first free trainer id
-  std::string outline;             // the program as text, cut at max_outline
-  uint32_t renewal = 0;            // how often it had to join again because its lease had ended
-  bool new_job = false;            // begin a new job, where the last of this name has just ended
-  bool finished = false;           // this process has used all its data, and waits for the end
+  std::string outline;    // the program as text, cut at max_outline: no longer one is taken
+  uint32_t renewal = 0;   // how often it had to join again because its lease had ended
+  bool new_job = false;   // begin a new job, where the last of this name has just ended
+  bool finished = false;  // this process has used all its data, and waits for the end
 };
 inline constexpr size_t max_outline = 24u << 10;
 
@@ -83,7 +83,7 @@ struct Welcome {
   uint64_t instance = 0;  // a new one each time the pserver starts
   uint64_t epoch = 0;     // rises with every rollback
   ShardState state = ShardState::empty;
-  uint32_t trainer = 0;  // the id, where the shard assigned it
+  uint32_t trainer = 0;       // the id, where the shard assigned it
   std::string values_digest;  // of the first values, once configured
   std::string configured_by;
   std::vector<SliceState> slices;
@@ -246,6 +246,8 @@ struct Status {
   std::vector<uint64_t> snapshots;
   std::vector<std::string> last_errors;
   std::string waiting;
+  uint64_t memory = 0;                         // bytes that the shard holds for its job
+  uint64_t memory_held = 0, memory_limit = 0;  // of the pserver: all shards, and messages
 };
 
 using Body = std::variant<Hello, Welcome, Configure, SetValue, Join, Push, Pull, Values, Fetch,

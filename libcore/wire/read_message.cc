@@ -211,7 +211,10 @@ Status read(Reader& r, const msg::Status& m) {
              .messages_out = m.messages_out(),
              .cpu_seconds = m.cpu_seconds(),
              .snapshots = r.numbers(m.snapshots()),
-             .waiting = r.text(m.waiting())};
+             .waiting = r.text(m.waiting()),
+             .memory = m.memory(),
+             .memory_held = m.memory_held(),
+             .memory_limit = m.memory_limit()};
   if (m.members() != nullptr)
     for (const msg::MemberStatus* x : *m.members()) out.members.push_back(read(r, *x));
   if (m.slices() != nullptr)

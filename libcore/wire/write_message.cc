@@ -62,8 +62,8 @@ Offset<msg::Configure> write(B& b, const Configure& m) {
       b.CreateVector(reinterpret_cast<const uint8_t*>(m.program.data()), m.program.size());
   const auto all_slices = b.CreateVector(slices);
   const auto all_variables = b.CreateVector(variables);
-  return msg::CreateConfigure(b, m.epoch, m.step, m.reset, digest, program, all_slices, all_variables,
-                              m.continues);
+  return msg::CreateConfigure(b, m.epoch, m.step, m.reset, digest, program, all_slices,
+                              all_variables, m.continues);
 }
 
 Offset<msg::SetValue> write(B& b, const SetValue& m) {
@@ -147,7 +147,7 @@ Offset<msg::Status> write(B& b, const Status& m) {
                            static_cast<msg::ShardState>(m.state), m.sparse, m.epoch, m.uptime,
                            m.step, m.steps_per_second, m.bytes_in, m.bytes_out, m.messages_in,
                            m.messages_out, m.cpu_seconds, all_members, all_slices, snapshots,
-                           errors, waiting);
+                           errors, waiting, m.memory, m.memory_held, m.memory_limit);
 }
 
 }  // namespace

@@ -82,7 +82,7 @@ bool message(std::string_view input) {
   }
   try {
     wire::read_header(std::as_bytes(std::span(aligned)).first<wire::header_bytes>(),
-                      wire::max_head);
+                      wire::trainer_limits.head);
   } catch (const Error&) {
   }
   asio::io_context io;

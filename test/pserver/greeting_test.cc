@@ -158,7 +158,7 @@ TEST_CASE("strangers are shown the door", "[pserver]") {
   }
   SECTION("noise") { CHECK(ends_after(port, std::string(4096, '\xa5'))); }
   SECTION("lengths that nobody has") {
-    for (const uint32_t head : {0u, 4u, 1u << 31, 0xfffffff8u, wire::max_greeting + 8})
+    for (const uint32_t head : {0u, 4u, 1u << 31, 0xfffffff8u, wire::greeting_limits.head + 8})
       CHECK(ends_after(port, frame_header(head, 0) + std::string(64, '\0')));
     for (const uint64_t bulk : {uint64_t{1}, uint64_t{1} << 31, uint64_t{1} << 63, UINT64_MAX}) {
       std::string frame = hello_frame();

@@ -148,7 +148,7 @@ inline SmallJob small_job(const SmallJobOptions& o = {}) {
 
 inline std::unique_ptr<Store> store_of(const SmallJob& job, bool sync = true,
                                        bool may_lower = true) {
-  auto store = std::make_unique<Store>(job.config, sync, may_lower);
+  auto store = std::make_unique<Store>(job.config, sync, nullptr, may_lower);
   for (size_t i = 0; i < job.values.size(); ++i)
     std::copy_n(static_cast<const std::byte*>(job.values[i].raw()), job.values[i].bytes(),
                 static_cast<std::byte*>(store->value(i).raw()));

@@ -76,6 +76,7 @@ struct Pair {
   Pair() {
     listener.accept([this](std::unique_ptr<Stream> s) {
       server_side = Connection::start(std::move(s), echo, true);
+      server_side->set_limits(trainer_limits);
     });
     client_side = Connection::start(connect_to(io, {"127.0.0.1", listener.port()}), client, false);
     until([this] { return client_side && server_side; });

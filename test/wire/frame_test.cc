@@ -32,19 +32,22 @@ TEST_CASE("frame header", "[wire]") {
     const Header h = header_of(24, 0x0102030405060708);
     const unsigned char golden[] = {'P', 'S', 'W', '1', 24, 0, 0, 0, 8, 7, 6, 5, 4, 3, 2, 1};
     CHECK(std::memcmp(h.data(), golden, header_bytes) == 0);
-    const FrameHeader back = read_header(h, max_greeting);
+    const FrameHeader back = read_header(h, greeting_limits.head);
     CHECK(back.head == 24);
     CHECK(back.bulk == 0x0102030405060708);
   }
   SECTION("refuses lengths that cannot be") {
-    for (const uint32_t head : {0u, 1u, 12u, max_greeting + 8, 1u << 31, 0xfffffff8u})
-      CHECK_THROWS_WITH(read_header(header_of(head, 0), max_greeting), Contains("head"));
+    for (const uint32_t head : {0u, 1u, 12u, greeting_limits.head + 8, 1u << 31, 0xfffffff8u})
+      CHECK_THROWS_WITH(read_header(header_of(head, 0), greeting_limits.head), Contains("head"));
   }
   SECTION("says what the bytes look like") {
-    CHECK_THROWS_WITH(read_header(header_of("GET / HTTP/1.1\r\n"), max_head), Contains("HTTP"));
-    CHECK_THROWS_WITH(read_header(header_of("\x16\x03\x01\x02"), max_head), Contains("TLS"));
-    CHECK_THROWS_WITH(read_header(header_of("1WSP"), max_head), Contains("big-endian"));
-    CHECK_THROWS_WITH(read_header(header_of("PSW9"), max_head), Contains("another version"));
-    CHECK_THROWS_WITH(read_header(header_of("xyz"), max_head), Contains("no frame"));
+    CHECK_THROWS_WITH(read_header(header_of("GET / HTTP/1.1\r\n"), trainer_limits.head),
+                      Contains("HTTP"));
+    CHECK_THROWS_WITH(read_header(header_of("\x16\x03\x01\x02"), trainer_limits.head),
+                      Contains("TLS"));
+    CHECK_THROWS_WITH(read_header(header_of("1WSP"), trainer_limits.head), Contains("big-endian"));
+    CHECK_THROWS_WITH(read_header(header_of("PSW9"), trainer_limits.head),
+                      Contains("another version"));
+    CHECK_THROWS_WITH(read_header(header_of("xyz"), trainer_limits.head), Contains("no frame"));
   }
 }

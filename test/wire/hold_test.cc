@@ -63,6 +63,7 @@ struct Linked {
   Linked() {
     listener.accept([this](std::unique_ptr<Stream> s) {
       server_side = Connection::start(std::move(s), server, true);
+      server_side->set_limits(trainer_limits);
     });
     client_side = Connection::start(connect_to(io, {"127.0.0.1", listener.port()}), client, false);
     until([this] { return server_side != nullptr; });

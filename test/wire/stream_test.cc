@@ -83,6 +83,7 @@ struct Pair {
       auto over = std::make_unique<Contrary>(std::move(s));
       contrary = over.get();
       server_side = Connection::start(std::move(over), server, true);
+      server_side->set_limits(trainer_limits);
     });
     client_side = Connection::start(connect_to(io, {"127.0.0.1", listener.port()}), client, false);
     until([this] { return server_side != nullptr; });
