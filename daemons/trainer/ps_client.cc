@@ -89,6 +89,8 @@ Rewind PsClient::rejoin() {
   const JoinDecision& d = driver_.run(init_, first_step_, at_end_);
   if (d.action == JoinDecision::Action::over) return {.why = "the job has ended", .over = true};
   range_.step = d.step;
+  // What this process pushes before its first step, or instead of one, belongs there.
+  if (!next_place_) range_.begin = range_.end = d.place.value_or(wire::Position{});
   report_lost();
   const bool place_lost = options_.hello.mode != wire::Mode::sync && !next_place_ &&
                           (d.unknown_steps || (!d.place && d.step != first_step_));
@@ -230,8 +232,8 @@ std::optional<uint64_t> PsClient::collect() {
 void PsClient::finish(uint64_t step) {
   at_end_ = true;
   guarded([&] {
-    range_.step = step;
-    if (exchange_->finish(step)) wait([&] { return exchange_->none_awaited(); });
+    range_ = {step, range_.end, range_.end};
+    if (exchange_->finish(range_)) wait([&] { return exchange_->none_awaited(); });
     refresh(step);
     complete(wire::Phase::finished, "to hear that this trainer has finished");
     finished_ = true;
