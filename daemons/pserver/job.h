@@ -77,7 +77,7 @@ class Job {
 
  private:
   void lose(const Loss& loss);
-  wire::BeatAck beat_ack() const;
+  wire::BeatAck beat_ack();
   void drop_store(const std::string& why);
   void finish_setup();
   void refuse_setup(wire::FailureCode code, const std::string& why);

@@ -72,6 +72,7 @@ void SimLinks::connect(Line& line, uint64_t attempt, const wire::Hello& hello) {
     }
     line.pipe = network.connect(host_.index_, line.shard, line, to);
     line.heard = now();
+    line.echo = 0;
     to.accept(line.pipe);
     wire::Hello h = hello;
     h.shard = static_cast<uint32_t>(line.shard);
@@ -103,11 +104,13 @@ PipeEnd::Taken SimLinks::Line::take(Pipe& from, Packet& packet) {
   if (beats) {
     ShardNews& news = owner->news_[shard];
     news.heard = heard;
-    if (auto* ack = std::get_if<wire::BeatAck>(&packet.message.body))
+    if (auto* ack = std::get_if<wire::BeatAck>(&packet.message.body)) {
+      echo = ack->number;
       news = news_of(std::move(*ack), heard);
-    else if (const auto* failure = std::get_if<wire::Failure>(&packet.message.body);
-             failure && failure->code == wire::FailureCode::job_failed)
+    } else if (const auto* failure = std::get_if<wire::Failure>(&packet.message.body);
+               failure && failure->code == wire::FailureCode::job_failed) {
       news.failure = failure->message;
+    }
     return Taken::all;
   }
   // The pipe keeps the packet no longer than this call.
@@ -189,6 +192,7 @@ void SimLinks::stop_heartbeat() {
 
 void SimLinks::beat(Line& line, uint64_t attempt) {
   if (attempt != line.attempt || !line.pipe) return;
+  progress_.echo = line.echo;
   line.pipe->send(Way::to_shard, progress_.error.empty() ? 0 : 1, progress_, {});
   later(host_.network_.world.random.between(0.98, 1.02),
         [this, &line, attempt, pipe = line.pipe.get()] {

@@ -51,6 +51,7 @@ class SimLinks final : public Links {
     std::shared_ptr<Pipe> pipe;
     Time heard{};
     uint64_t attempt = 0;
+    uint64_t echo = 0;  // number of the last BeatAck
     int failed = 0;
 
     Taken take(Pipe& from, Packet& packet) override;
