@@ -29,8 +29,9 @@ SimLinks::~SimLinks() {
 void SimLinks::later(double wait, std::function<void()> what) {
   host_.network_.world.after(wait, [this, lives = lives_, what = std::move(what)] {
     if (!*lives) return;
-    if (host_.frozen_until_ > now())
-      return later(seconds(now(), host_.frozen_until_),
+    const Time world = host_.network_.world.now();
+    if (host_.frozen_until_ > world)
+      return later(seconds(world, host_.frozen_until_),
                    std::move(const_cast<std::function<void()>&>(what)));
     what();
   });
@@ -40,7 +41,10 @@ void SimLinks::later(double wait, std::function<void()> what) {
 
 void SimLinks::drop(Line& line, const std::string& why) {
   if (!line.pipe) return;
-  line.pipe->close(Way::to_shard, why);
+  if (host_.vanished_)
+    line.pipe->vanish(Way::to_shard);
+  else
+    line.pipe->close(Way::to_shard, why);
   line.pipe.reset();
 }
 
@@ -59,14 +63,14 @@ void SimLinks::hang_up(size_t shard) {
 void SimLinks::connect(Line& line, uint64_t attempt, const wire::Hello& hello) {
   const double pause =
       line.failed == 0 ? 0 : std::min(0.02 * (1 << std::min(line.failed - 1, 10)), 1.0);
-  later(pause + host_.network_.delay(), [this, &line, attempt, hello] {
+  later(pause + host_.network_.delay(host_.index_, line.shard), [this, &line, attempt, hello] {
     if (attempt != line.attempt) return;
     Network& network = host_.network_;
     PserverHost& to = *host_.pservers_[line.shard];
     ++line.failed;
     const Time silent = std::max(network.silent_until(host_.index_, line.shard, Way::to_shard),
                                  network.silent_until(host_.index_, line.shard, Way::to_trainer));
-    if (!to.alive() || silent > now()) {
+    if (!to.alive() || silent > network.world.now()) {
       if (!line.beats) (*this)[line.shard].unreachable("connection refused");
       return connect(line, attempt, hello);
     }
