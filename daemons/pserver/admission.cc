@@ -8,8 +8,6 @@
 namespace paddle {
 namespace {
 
-// A process that vanished may have sent something that arrives after another one asked for its id.
-constexpr double in_flight_seconds = 2;
 constexpr double rival_seconds = 10;  // one that does not ask for so long has given up
 constexpr size_t max_rivals = 16;
 
@@ -59,27 +57,27 @@ Members::Rival& Members::rival(uint64_t process, Time now) {
     return *at;
   }
   if (rivals_.size() == max_rivals) rivals_.erase(rivals_.begin());
-  return rivals_.emplace_back(Rival{process, now, now});
+  return rivals_.emplace_back(Rival{process, now, now, answers_});
 }
 
 // Nothing tells at once whether the holder still runs: where its machine vanished, its connections
-// stay open. So the applicant comes again until the holder is heard, or its lease has ended.
+// stay open, and what a dead process has sent may arrive late. So the applicant comes again until
+// the holder has answered something that was sent to it meanwhile, or its lease has ended.
 Members::Admission Members::contest(const Member& m, const Applicant& g, Time now) {
-  const Time since = rival(g.incarnation.process, now).since;
-  if (seconds(since, m.heard) > in_flight_seconds)
+  const Rival& r = rival(g.incarnation.process, now);
+  if (proven(m, r))
     return {Admission::Verdict::taken, m.id,
             text("there is a trainer with this id already: ", holder_text(m, now),
                  "; give each trainer its own --trainer_id")};
   return {Admission::Verdict::held, m.id, silence_text(m, options_.lease_seconds, now),
-          since == now};
+          r.since == now};
 }
 
 Members::Admission Members::none_free(const Applicant& g, Time now) {
-  const Time since = rival(g.incarnation.process, now).since;
+  const Rival& r = rival(g.incarnation.process, now);
   const Member* silent = nullptr;  // for the longest time
   for (const Member& m : members_)
-    if (m.beats && has_work(m) && seconds(since, m.heard) <= in_flight_seconds &&
-        (silent == nullptr || m.heard < silent->heard))
+    if (m.beats && has_work(m) && !proven(m, r) && (silent == nullptr || m.heard < silent->heard))
       silent = &m;
   const size_t count = members_.size();
   if (silent == nullptr)
@@ -89,7 +87,7 @@ Members::Admission Members::none_free(const Applicant& g, Time now) {
   return {Admission::Verdict::held, 0,
           text("all ", count, " trainer ids are taken; ",
                silence_text(*silent, options_.lease_seconds, now)),
-          since == now};
+          r.since == now};
 }
 
 Members::Admission Members::admit(const Applicant& g, Time now) {
@@ -116,6 +114,7 @@ Members::Admission Members::admit(const Applicant& g, Time now) {
   if (!same_process) {
     m.held_since = now;
     m.beats = false;
+    m.echoed = 0;
     m.last_error.clear();
   }
   m.process = g.process;

@@ -171,9 +171,8 @@ void Job::beat(PeerId from, uint64_t id, const wire::Progress& progress) {
     return context_.out.fail(
         from, id, Code::expired,
         text("trainer ", peer.trainer, " was lost, or another process has its id now"));
-  members.heard(peer.trainer, context_.now);
+  members.beat(peer.trainer, progress.echo, context_.now);
   Member& m = members[peer.trainer];
-  m.beats = true;
   m.progress = progress;
   m.progress.state.resize(std::min(progress.state.size(), max_state_text));
   m.progress.error.resize(std::min(progress.error.size(), max_error_text));
@@ -184,13 +183,14 @@ void Job::beat(PeerId from, uint64_t id, const wire::Progress& progress) {
   context_.out.send(from, id, beat_ack());
 }
 
-wire::BeatAck Job::beat_ack() const {
+wire::BeatAck Job::beat_ack() {
   return {.epoch = state_.epoch,
           .waiting = waiting_text(),
           .finished = state_.members.finished(),
           .failure = state_.failure,
           .saved = state_.members.saved(),
-          .instance = context_.instance};
+          .instance = context_.instance,
+          .number = state_.members.number_answer()};
 }
 
 // ---- other events
@@ -216,9 +216,9 @@ void Job::tick() {
   const Members& members = state_.members;
   if (members.has(0)) {
     const Member& saver = members[0];
-    const double away = seconds(saver.closed, context_.now);
-    if (saver.state == MemberState::finished && saver.connections == 0 &&
-        members.finished() == members.all().size() && away >= context_.options.peer_timeout)
+    const double away = members.away_for(saver, context_.now);
+    if (saver.state == MemberState::finished && members.finished() == members.all().size() &&
+        away >= context_.options.peer_timeout)
       fail(text("gave up after ", duration_text(away),
                 " (--peer_timeout): trainer 0 has finished, and went away before it saved"));
   }

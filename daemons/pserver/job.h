@@ -78,7 +78,7 @@ class Job {
 
  private:
   void lose(const Loss& loss);
-  wire::BeatAck beat_ack() const;
+  wire::BeatAck beat_ack();
   void drop_store(const std::string& why);
   void retire(std::unique_ptr<Store> store);
   void finish_setup();

@@ -74,6 +74,13 @@ void Members::closed(uint32_t trainer, const Incarnation& incarnation, Time now)
   m.closed = now;
 }
 
+void Members::beat(uint32_t trainer, uint64_t echo, Time now) {
+  Member& m = (*this)[trainer];
+  m.beats = true;
+  m.heard = now;
+  if (echo <= answers_) m.echoed = std::max(m.echoed, echo);
+}
+
 void Members::join(uint32_t trainer, uint64_t first_round, Time now) {
   Member& m = (*this)[trainer];
   m.set(MemberState::joined, now);
@@ -138,11 +145,18 @@ bool Members::away(const Member& m, Time now) const {
   return m.connections == 0 && seconds(m.closed, now) > options_.reconnect_seconds;
 }
 
+// Where a machine vanished, nobody hears of the end of its connections.
+double Members::away_for(const Member& m, Time now) const {
+  if (m.connections == 0) return seconds(m.closed, now);
+  const double silent = seconds(m.heard, now);
+  return silent > options_.lease_seconds ? silent : 0;
+}
+
 // The job must not end before trainer 0 has saved; if it does not return, the job fails.
 bool Members::done(const Member& m, Time now) const {
   switch (m.state) {
     case MemberState::gone: return true;
-    case MemberState::finished: return m.id != 0 && away(m, now);
+    case MemberState::finished: return m.id != 0 && away_for(m, now) > options_.reconnect_seconds;
     case MemberState::lost: return options_.policy == LossPolicy::drop;
     default: return false;
   }

@@ -52,6 +52,7 @@ struct Member {
   Time held_since{}, heard{}, closed{};
   int connections = 0;       // of this incarnation that are open
   bool beats = false;        // this process has sent a heartbeat: its silence means something
+  uint64_t echoed = 0;       // the number of the last beat's answer that it has seen
   bool was_joined = false;   // once, in this job
   uint64_t first_round = 0;  // joined: rounds from here on wait for it
   Incarnation expired;       // the newest that lost its lease under `drop`
@@ -91,7 +92,7 @@ class Members {
       refused,
       expired,  // it must come as a newer renewal
       held,     // another process has the id, and may be gone: come again
-      taken,    // another process has the id, and was heard since this one came first
+      taken,    // another process has the id, and has lived after this one came first
     } verdict = Verdict::refused;
     uint32_t trainer = 0;
     std::string why;
@@ -105,6 +106,10 @@ class Members {
   // Whether this incarnation holds the id.
   bool holds(uint32_t trainer, const Incarnation& incarnation) const;
   void heard(uint32_t trainer, Time now) { (*this)[trainer].heard = now; }
+  // A heartbeat of the holder, which has seen the answer of this number.
+  void beat(uint32_t trainer, uint64_t echo, Time now);
+  // For the next answer to a heartbeat.
+  uint64_t number_answer() { return ++answers_; }
   void join(uint32_t trainer, uint64_t first_round, Time now);
   void finish(uint32_t trainer, Time now);
   void leave(uint32_t trainer, Time now);
@@ -116,6 +121,9 @@ class Members {
   std::vector<Loss> expire(Time now);
   // Whether a round of this number must have the trainer's gradient.
   bool required(const Member& m, uint64_t round) const;
+  // For how long the process has been away: without a connection, or silent on those that seem to
+  // be open. 0 while it is there.
+  double away_for(const Member& m, Time now) const;
   // Everybody has left, or has finished and does not return; and somebody was there.
   bool all_done(Time now) const;
   uint32_t finished() const;
@@ -152,12 +160,15 @@ class Members {
   struct Rival {
     uint64_t process = 0;
     Time since{}, asked{};
+    uint64_t answers = 0;  // to heartbeats when it came first
   };
+  static bool proven(const Member& holder, const Rival& r) { return holder.echoed > r.answers; }
   Rival& rival(uint64_t process, Time now);
 
   MemberOptions options_;
   std::vector<Member> members_;
   std::vector<Rival> rivals_;
+  uint64_t answers_ = 0;  // to heartbeats, so far
 };
 
 }  // namespace paddle

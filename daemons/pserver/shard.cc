@@ -165,6 +165,7 @@ void Shard::dispatch(PeerId peer, const wire::Message& m, uint64_t bulk) {
   require(complete != nullptr, Error::Kind::protocol, "a message of type ", wire::name_of(m.body),
           ", which nobody sends to a pserver");
   job_->complete(peer, id, *complete);
+  remember_if_saved();
   end_job_if_done();
 }
 
@@ -288,6 +289,14 @@ void Shard::written(uint64_t step, const std::string& problem, Time now) {
     context_.error(text("there is no snapshot of step ", step, ": ", problem,
                         "; training goes on, and the one before stays"));
   if (job_) job_->close_rounds();  // updates may have waited for the disk
+}
+
+// Nobody goes back to work after this. It is on the disk before anybody hears it: the others learn
+// it from a pserver that was killed meanwhile, too.
+void Shard::remember_if_saved() {
+  const Members& members = job_->state().members;
+  if (!maker_.on() || !members.saved() || members.finished() < members.all().size()) return;
+  maker_.mark_ended(ended_job(job_->state()));
 }
 
 void Shard::end_job_if_done() {

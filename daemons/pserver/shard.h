@@ -65,6 +65,7 @@ class Shard {
   bool accepted_while_stopping(const wire::Message& message);
   void release_identity(const wire::Hello& hello);
   bool may_begin_job(PeerId peer, uint64_t id, const wire::Hello& hello);
+  void remember_if_saved();
   void end_job_if_done();
   void drop_job(const std::string& why);
   void finish_stop();

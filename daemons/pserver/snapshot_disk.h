@@ -36,6 +36,7 @@ class SnapshotDisk {
   // Those after `step` belong to a past that was given up.
   virtual void remove_after(uint64_t step) = 0;
   // The job has ended: the next start shall not restore it. The next job removes its snapshots.
+  // This one is done when it returns.
   virtual void mark_ended(const EndedJob& job) = 0;
   // The job that mark_ended() told of, where no other one has begun since.
   virtual std::optional<EndedJob> ended() const { return {}; }

@@ -174,6 +174,7 @@ void Snapshots::mark_ended(const EndedJob& job) {
   later([this, content = write_ended_job(job, std::time(nullptr))] {
     write_file_atomically(root_ + "/" + ended_name, content);
   });
+  drain();
 }
 
 std::optional<EndedJob> Snapshots::ended() const {

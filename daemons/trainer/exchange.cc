@@ -28,11 +28,6 @@ void ParamExchange::locate(std::span<std::byte* const> params) {
         params[static_cast<size_t>(layout_.slices[i].param)] + layout_.slices[i].begin;
 }
 
-bool ParamExchange::finish(uint64_t step) {
-  static_cast<void>(step);
-  return false;
-}
-
 std::optional<uint32_t> ParamExchange::first_awaited() const {
   const auto found =
       std::find_if(states_.begin(), states_.end(), [](const State& s) { return s.awaited; });

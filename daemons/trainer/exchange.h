@@ -65,8 +65,11 @@ class ParamExchange {
   // ---- outside steps
   // Nothing is on its way or waits to be sent, and the values of `step` are here.
   virtual bool settled(uint64_t step) const = 0;
-  // The last step was made. As end_step().
-  virtual bool finish(uint64_t step);
+  // All steps before `end.step` were made, and the data ends there. As end_step().
+  virtual bool finish(const StepRange& end) {
+    static_cast<void>(end);
+    return false;
+  }
   virtual Manner manner() const = 0;
   // Asks for all values again.
   void pull_all();

@@ -24,9 +24,8 @@ bool GeoExchange::end_step() {
 }
 
 // Afterwards the shards' values are the result.
-bool GeoExchange::finish(uint64_t step) {
-  range_.step = step;
-  range_.begin = range_.end;
+bool GeoExchange::finish(const StepRange& end) {
+  range_ = end;
   exchange();
   replaces_ = true;
   return true;

@@ -14,7 +14,7 @@ class GeoExchange : public ParamExchange {
   bool may_read(int32_t) const override { return true; }
   void push(int32_t, const std::byte*) override {}  // gradients stay here
   bool end_step() override;
-  bool finish(uint64_t step) override;
+  bool finish(const StepRange& end) override;
   void begin_step(const StepRange& range) override;
   // What was made here since is not in it.
   const std::byte* shard_copy(uint32_t slice) const override;

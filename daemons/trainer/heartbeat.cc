@@ -39,6 +39,7 @@ struct Heartbeat::State {
         try {
           std::unique_ptr<wire::Stream> stream = co_await wire::connect(to_, beat_connect_seconds);
           connection_ = wire::Connection::start(std::move(stream), *this, false);
+          echo_ = 0;
           send_hello(*connection_, state_.hello, index_);
         } catch (const Error&) {  // the data connection reports it to the user
           const std::scoped_lock lock(state_.mutex);
@@ -62,6 +63,7 @@ struct Heartbeat::State {
       ShardNews& news = state_.news[index_];
       news.heard = Clock::now();
       if (auto* ack = std::get_if<wire::BeatAck>(&message.body)) {
+        echo_ = ack->number;
         news = news_of(std::move(*ack), news.heard);
         if (message.id == final_beat) clear_unacked();
       } else if (const auto* failure = std::get_if<wire::Failure>(&message.body)) {
@@ -88,6 +90,7 @@ struct Heartbeat::State {
         const std::scoped_lock lock(state_.mutex);
         p = state_.progress;
       }
+      p.echo = echo_;
       connection_->send(p.error.empty() ? 0 : final_beat, p);
       connection_->flush();
     }
@@ -105,6 +108,7 @@ struct Heartbeat::State {
     wire::Endpoint to_;
     uint32_t index_;
     bool unacked_ = false;  // the final error
+    uint64_t echo_ = 0;     // number of the last answer on this connection
     std::shared_ptr<wire::Connection> connection_;
   };
 

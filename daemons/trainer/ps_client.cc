@@ -13,7 +13,8 @@ namespace paddle {
 namespace {
 
 constexpr int max_recoveries = 100;  // without a step between them
-constexpr auto bye_retries = std::chrono::seconds(5);
+// Trainer 0, where others wait to hear that it has saved: as long as a pserver may need to return.
+constexpr double bye_seconds = 60, bye_seconds_alone = 5;
 
 // A new incarnation, unless the caller gave one: shards tell this process from one that had the
 // same id before.
@@ -89,6 +90,8 @@ Rewind PsClient::rejoin() {
   const JoinDecision& d = driver_.run(init_, first_step_, at_end_);
   if (d.action == JoinDecision::Action::over) return {.why = "the job has ended", .over = true};
   range_.step = d.step;
+  // What this process pushes before its first step, or instead of one, belongs there.
+  if (!next_place_) range_.begin = range_.end = d.place.value_or(wire::Position{});
   report_lost();
   const bool place_lost = options_.hello.mode != wire::Mode::sync && !next_place_ &&
                           (d.unknown_steps || (!d.place && d.step != first_step_));
@@ -152,10 +155,16 @@ void PsClient::guarded(const Body& body) {
 template <class Done>
 void PsClient::wait(const Done& done) {
   links_->wait([&] { return awaited_text(*exchange_, layout_, *links_, range_.step); }, done,
-               [&] {
-                 driver_.check();
-                 return Time::max();
-               });
+               [&] { return check(); });
+}
+
+// Whoever had finished, and went back to work for a pserver that was lost, stops when trainer 0 has
+// saved meanwhile: the others may have left.
+Time PsClient::check() {
+  driver_.check();
+  if (had_finished_ && trainer() != 0 && links_->news().saved)
+    throw Rewind{.why = "the job has ended", .over = true};
+  return Time::max();
 }
 
 // ---- a step
@@ -218,10 +227,7 @@ std::optional<uint64_t> PsClient::collect() {
   }
   guarded([&] {
     step = collect_values(*links_, cut_, scope_, [&](const auto& what, const auto& done) {
-      links_->wait(what, done, [&] {
-        driver_.check();
-        return Time::max();
-      });
+      links_->wait(what, done, [&] { return check(); });
     });
   });
   return step;
@@ -230,11 +236,11 @@ std::optional<uint64_t> PsClient::collect() {
 void PsClient::finish(uint64_t step) {
   at_end_ = true;
   guarded([&] {
-    range_.step = step;
-    if (exchange_->finish(step)) wait([&] { return exchange_->none_awaited(); });
+    range_ = {step, range_.end, range_.end};
+    if (exchange_->finish(range_)) wait([&] { return exchange_->none_awaited(); });
     refresh(step);
     complete(wire::Phase::finished, "to hear that this trainer has finished");
-    finished_ = true;
+    finished_ = had_finished_ = true;
   });
 }
 
@@ -280,10 +286,7 @@ void PsClient::wait_for_news(const std::string& what,
   };
   try {
     links_->wait([&] { return text(what, "; ", links_->news().waiting); }, done,
-                 [&] {
-                   driver_.check();
-                   return Time::max();
-                 });
+                 [&] { return done() ? Time::max() : check(); });
   } catch (const Disrupted&) {  // a pserver that fails afterwards concerns nobody any more
     if (!done()) throw;
   }
@@ -307,7 +310,10 @@ void PsClient::wait_for_save() {
 // wait for trainer 0 to leave and learn it from nobody else: it tries again where its connection
 // broke.
 void PsClient::say_bye() {
-  const Time until = links_->now() + bye_retries;
+  const double tries = options_.hello.trainers > 1 ? bye_seconds : bye_seconds_alone;
+  const Time until =
+      links_->now() + std::chrono::duration_cast<Time::duration>(
+                          std::chrono::duration<double>(std::min(tries, options_.peer_timeout)));
   bool again = false;
   for (;;) {
     try {

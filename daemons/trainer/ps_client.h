@@ -103,6 +103,7 @@ class PsClient : public Remote {
  private:
   template <class Done>
   void wait(const Done& done);
+  Time check();  // of every wait: throws where it is useless
   template <class Body>
   void guarded(const Body& body);
   [[noreturn]] void recover(const Disrupted& broken);
@@ -127,6 +128,7 @@ class PsClient : public Remote {
   uint64_t reported_lost_ = 0;
   const bool streams_;                      // the exchange does
   bool finished_ = false, at_end_ = false;  // the shards know it; all data is used
+  bool had_finished_ = false;               // once; the job may have gone back since
 };
 
 }  // namespace paddle

@@ -187,6 +187,7 @@ struct Progress {
   double cost = 0;
   std::string state;  // "training", "testing", "saving", "waiting for …"
   std::string error;  // why the trainer is about to fail
+  uint64_t echo = 0;  // number of the last BeatAck on this connection
 };
 
 struct BeatAck {
@@ -196,6 +197,7 @@ struct BeatAck {
   std::string failure;    // why the job ended, "" while it goes on
   bool saved = false;     // trainer 0 has saved and left, or nobody waits for it: others may leave
   uint64_t instance = 0;  // as in Welcome
+  uint64_t number = 0;    // a trainer that echoes it has lived after it was sent
 };
 
 struct Ack {

@@ -156,7 +156,8 @@ Progress read(Reader& r, const msg::Progress& m) {
           .rate = m.rate(),
           .cost = m.cost(),
           .state = r.text(m.state()),
-          .error = r.text(m.error())};
+          .error = r.text(m.error()),
+          .echo = m.echo()};
 }
 
 BeatAck read(Reader& r, const msg::BeatAck& m) {
@@ -165,7 +166,8 @@ BeatAck read(Reader& r, const msg::BeatAck& m) {
           .finished = m.finished(),
           .failure = r.text(m.failure()),
           .saved = m.saved(),
-          .instance = m.instance()};
+          .instance = m.instance(),
+          .number = m.number()};
 }
 
 Ack read(Reader&, const msg::Ack& m) { return {m.version()}; }

@@ -103,12 +103,13 @@ Offset<msg::Complete> write(B& b, const Complete& m) {
 Offset<msg::Progress> write(B& b, const Progress& m) {
   const auto state = b.CreateString(m.state), error = b.CreateString(m.error);
   return msg::CreateProgress(b, m.step, m.pass, m.passes, m.batch, m.batches, m.samples, m.rate,
-                             m.cost, state, error);
+                             m.cost, state, error, m.echo);
 }
 
 Offset<msg::BeatAck> write(B& b, const BeatAck& m) {
   const auto waiting = b.CreateString(m.waiting), failure = b.CreateString(m.failure);
-  return msg::CreateBeatAck(b, m.epoch, waiting, m.finished, failure, m.saved, m.instance);
+  return msg::CreateBeatAck(b, m.epoch, waiting, m.finished, failure, m.saved, m.instance,
+                            m.number);
 }
 
 Offset<msg::Ack> write(B& b, const Ack& m) { return msg::CreateAck(b, m.version); }

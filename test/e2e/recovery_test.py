@@ -3,9 +3,10 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import time
 
-from cluster import Cluster, write_job
+from cluster import Cluster, Process, write_job
 from faults import SAMPLES, FaultTest
 from freezer import Freezer
 from support import EndToEnd, main
@@ -54,6 +55,70 @@ class Identity(FaultTest):
         cluster.trainers[1].wait_line("joined as trainer 1 of 2")
         self.assertLess(time.monotonic() - begin, 30)
         self.check_bits(cluster)
+
+
+class Partition(FaultTest):
+    """A cable is pulled: trainer 1 has a network of its own, and its only link to the pservers goes down and comes up again."""
+
+    def setUp(self):
+        super().setUp()
+        self.space, self.inner, self.outer = (f"{word}{os.getpid()}" for word in ("pd", "pdi", "pdo"))
+        net = f"10.{100 + os.getpid() % 100}.{os.getpid() // 100 % 250}"
+        self.address = f"{net}.1"
+        self.addCleanup(lambda: self.ip("netns", "del", self.space, check=False))
+        self.addCleanup(lambda: self.ip("link", "del", self.outer, check=False))
+        try:
+            self.ip("netns", "add", self.space)
+            self.ip("link", "add", self.outer, "type", "veth", "peer", "name", self.inner, "netns", self.space)
+            self.ip("addr", "add", f"{net}.1/24", "dev", self.outer)
+            self.ip("link", "set", self.outer, "up")
+            self.ip("-n", self.space, "addr", "add", f"{net}.2/24", "dev", self.inner)
+            self.ip("-n", self.space, "link", "set", self.inner, "up")
+            self.ip("-n", self.space, "link", "set", "lo", "up")
+        except (OSError, subprocess.CalledProcessError) as e:
+            self.skipTest(f"network namespaces need root, iproute2 and a kernel with veth: {e}")
+
+    def ip(self, *words, check=True):
+        subprocess.run(["ip", *words], check=check, capture_output=True)
+
+    def parted(self, name, *server_flags, flags=()):
+        """The job trains, and trainer 1 is cut off without a word."""
+        cluster = self.cluster(name, server_flags=[f"--host={self.address}", "--lease_seconds=2", *server_flags], flags=flags)
+        cluster.endpoints = lambda: ",".join(f"{self.address}:{ports[0]}" for ports in cluster.ports)
+        for i in range(2):
+            cluster.start_server(i)
+        cluster.start_trainer(0)
+        cluster.before_trainer = ["ip", "netns", "exec", self.space]
+        cluster.start_trainer(1)
+        self.wait_progress(cluster, SAMPLES * 0.2)
+        self.ip("link", "set", self.outer, "down")
+        for s in cluster.servers:
+            s.wait_line(r"trainer 1 \(.*is lost: nothing heard")
+        return cluster
+
+    def test_the_trainer_joins_again_when_the_link_is_back(self):
+        cluster = self.parted("link-")
+        cluster.trainers[0].wait_line(r"waiting for .*trainer 1")
+        self.ip("link", "set", self.outer, "up")
+        self.ip("addr", "replace", f"{self.address}/24", "dev", self.outer)
+        self.check_bits(cluster)
+
+    def test_a_replacement_on_this_side_takes_over(self):
+        """The one that was cut off finds its id taken, or the job over, when the link is back, and ends."""
+        cluster = self.parted("other-", flags=["--peer_timeout=20"])
+        cut_off = cluster.trainers[1]
+        cluster.before_trainer = []
+        cluster.trainers[1] = Process(self.dir, "other-trainer1b")
+        cluster.start_trainer(1).wait_line("joined as trainer 1 of 2")
+        self.addCleanup(cut_off.kill)
+        self.ip("link", "set", self.outer, "up")
+        self.check_bits(cluster)
+        self.assertIn(cut_off.wait(), (2, 7), cut_off.log())
+
+    def test_those_on_the_other_side_end_by_their_deadline(self):
+        cluster = self.parted("ends-", "--peer_timeout=4")
+        cluster.trainers[0].wait(7)
+        self.assertRegex(cluster.trainers[0].log(), r"gave up after .*waiting for trainer 1 of 2: lost")
 
 
 class Deadlines(FaultTest):

@@ -129,6 +129,38 @@ TEST_CASE("the snapshot directory remembers the end of a job", "[pserver]") {
   CHECK(Ended::restarts(next, 0));
 }
 
+// The pserver is killed when trainer 0 has left and the others have not heard of it yet.
+TEST_CASE("the snapshot directory remembers that trainer 0 has saved", "[pserver]") {
+  const QuietLog quiet;
+  MemoryDisk disk;
+  const auto train = [&](PlainShard& shard, bool all_finish) {
+    PeerId peers[] = {shard.greet(0), shard.greet(1)};
+    shard.configure(peers[0], small_job({.sizes = {5}, .trainers = 2}));
+    for (const PeerId p : peers) shard.say(p, wire::Join{});
+    shard.say(peers[0], wire::Complete{wire::Phase::finished});
+    if (all_finish) shard.say(peers[1], wire::Complete{wire::Phase::finished});
+    CHECK(!disk.has_ended);
+    shard.say(peers[0], wire::Complete{wire::Phase::bye});
+  };
+  wire::Hello h = PlainShard::hello(1);
+  h.finished = true;
+  SECTION("who had finished learns that the job is over") {
+    {
+      PlainShard shard({}, &disk);
+      train(shard, true);
+      CHECK(disk.has_ended);
+    }
+    PlainShard next({}, &disk);
+    next.greet(h);
+    CHECK(next.last_reply().failed(Code::job_over));
+  }
+  SECTION("not while somebody still works") {
+    PlainShard shard({}, &disk);
+    train(shard, false);
+    CHECK(!disk.has_ended);
+  }
+}
+
 TEST_CASE("the end of a job as text", "[pserver]") {
   const EndedJob job{.job = "a job", .program = "abc", .trainers = 7};
   const std::string content = write_ended_job(job, 1000);

@@ -1,6 +1,7 @@
 #include "pserver/members.h"
 
 #include <catch2/catch.hpp>
+#include <map>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -16,6 +17,7 @@ struct Room {
   Pipe pipe;  // keeps the log off the test's output
   Time now = Time{} + std::chrono::hours(1);
   Members members;
+  std::map<uint32_t, uint64_t> answered;  // the number that each has seen
 
   explicit Room(LossPolicy policy, uint32_t trainers = 2)
       : members({.trainers = trainers, .policy = policy}, now) {
@@ -42,9 +44,10 @@ struct Room {
     members.join(trainer, step, now);
     beat(trainer);
   }
+  // A heartbeat of one that has seen the answer to the one before.
   void beat(uint32_t trainer) {
-    members[trainer].beats = true;
-    members.heard(trainer, now);
+    members.beat(trainer, answered[trainer], now);
+    answered[trainer] = members.number_answer();
   }
   // Greets every half second while trainers `alive` send heartbeats; the first other answer.
   Members::Admission insist(uint32_t trainer, uint64_t process, const std::vector<uint32_t>& alive,
@@ -77,7 +80,7 @@ TEST_CASE("members: ids", "[pserver]") {
     CHECK(first.first);
     const auto a = room.insist(0, 200, {0});
     CHECK(a.verdict == Verdict::taken);
-    CHECK_THAT(a.why, Contains("trainer 0 is host:100, connected 1:18 ago"));
+    CHECK_THAT(a.why, Contains("trainer 0 is host:100, connected 1:16 ago"));
     CHECK(seconds(begin, room.now) <= 4);
     CHECK(m.holds(0, {100}));
   }
@@ -97,6 +100,21 @@ TEST_CASE("members: ids", "[pserver]") {
     room.pass(1.5);
     m.heard(0, room.now);
     CHECK(room.insist(0, 200, {}).verdict == Verdict::admitted);
+  }
+  SECTION("nor do its heartbeats that come late, however many and however late") {
+    const uint64_t seen = room.answered[0];
+    for (int i = 0; i < 12; ++i) {
+      CHECK(room.greet(0, 200).verdict == Verdict::held);
+      m.beat(0, seen, room.now);
+      m.number_answer();
+      room.pass(1);
+    }
+    CHECK(room.insist(0, 200, {}).verdict == Verdict::admitted);
+  }
+  SECTION("nor does an answer that nobody has sent") {
+    CHECK(room.greet(0, 200).verdict == Verdict::held);
+    m.beat(0, ~uint64_t{0}, room.now);
+    CHECK(room.greet(0, 200).verdict == Verdict::held);
   }
   SECTION("nor does the job going back") {
     CHECK(room.greet(0, 200).verdict == Verdict::held);
@@ -225,7 +243,8 @@ TEST_CASE("members: wait", "[pserver]") {
     CHECK(!m.required(m[1], 9));
     CHECK(m.finished() == 1);
     room.pass(100);
-    m.heard(0, room.now);
+    room.beat(0);
+    room.beat(1);
     CHECK(room.lost().empty());
     CHECK(!m.all_done(room.now));
     m.leave(0, room.now);
@@ -234,6 +253,18 @@ TEST_CASE("members: wait", "[pserver]") {
     CHECK(!m.all_done(room.now));  // it may return
     room.pass(3);
     CHECK(m.all_done(room.now));
+  }
+  SECTION("one that has finished and says nothing any more has left, too") {
+    m.finish(1, room.now);
+    m.leave(0, room.now);
+    room.pass(9);
+    CHECK(!m.all_done(room.now));
+    CHECK(m.away_for(m[1], room.now) == 0);
+    room.pass(2);
+    CHECK(m.all_done(room.now));
+    CHECK(m.away_for(m[1], room.now) == 11);
+    room.beat(1);
+    CHECK(!m.all_done(room.now));
   }
   SECTION("a job does not end before trainer 0 has saved and left") {
     for (const uint32_t t : {0u, 1u}) m.finish(t, room.now);

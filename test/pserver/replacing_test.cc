@@ -28,7 +28,11 @@ struct Pair {
     h.role = role;
     return shard.greet(h);
   }
-  void heartbeat(uint32_t trainer) { shard.say(beat[trainer], wire::Progress{}); }
+  void heartbeat(uint32_t trainer) {
+    shard.say(beat[trainer], wire::Progress{.echo = answered[trainer]});
+    if (const auto* ack = std::get_if<wire::BeatAck>(&shard.last_reply().body))
+      answered[trainer] = ack->number;
+  }
   bool welcome() { return shard.last_reply().is<wire::Welcome>(); }
   bool closed(PeerId peer) const {
     return std::count(shard.closed.begin(), shard.closed.end(), peer) > 0;
@@ -38,6 +42,7 @@ struct Pair {
   SmallJob job = small_job({.sizes = {5}, .trainers = 2});
   PlainShard shard;
   PeerId data[2]{}, beat[2]{};
+  uint64_t answered[2]{};
 };
 
 }  // namespace
@@ -83,6 +88,22 @@ TEST_CASE("a replacement for a trainer that vanished joins when the lease has en
   CHECK(seconds(begin, p.shard.now) < 12);
 }
 
+// Its kernel, or a pserver that was stopped for a while, delivers what the dead process had sent.
+TEST_CASE("heartbeats of a killed trainer that arrive late keep nobody out", "[pserver]") {
+  Pair p;
+  for (int i = 0; i < 6; ++i) {
+    p.greet_as(1, 7, 0);
+    REQUIRE(p.shard.last_reply().failed(Code::wait));
+    p.shard.say(p.beat[1], wire::Progress{.echo = p.answered[1]});
+    p.shard.tick(1);
+    p.heartbeat(0);
+  }
+  p.shard.close(p.beat[1]);
+  p.shard.close(p.data[1]);
+  p.greet_as(1, 7, 0);
+  CHECK(p.welcome());
+}
+
 TEST_CASE("a second living trainer with the same id is refused within seconds", "[pserver]") {
   Pair p;
   const Time begin = p.shard.now;
@@ -95,6 +116,31 @@ TEST_CASE("a second living trainer with the same id is refused within seconds", 
   CHECK_THAT(p.shard.last_failure(), Contains("trainer 1 is host:1001, connected"));
   CHECK(seconds(begin, p.shard.now) < 5);
   CHECK(!p.closed(p.data[1]));
+}
+
+// Its machine is gone, so nobody hears of the end of its connections.
+TEST_CASE("nobody waits for ever for a trainer that vanished after it had finished", "[pserver]") {
+  Pair p(ShardOptions{.peer_timeout = 60});
+  for (const PeerId peer : p.data) p.shard.say(peer, wire::Complete{wire::Phase::finished});
+  const auto failure = [&](uint32_t witness) {
+    p.heartbeat(witness);
+    const auto* ack = std::get_if<wire::BeatAck>(&p.shard.last_reply().body);
+    return ack ? ack->failure : "";
+  };
+  SECTION("not where trainer 0 has to save: the job ends with a sentence") {
+    for (int i = 0; i < 55; ++i) {
+      p.shard.tick(1);
+      REQUIRE(failure(1).empty());
+    }
+    for (int i = 0; i < 10; ++i) p.shard.tick(1);
+    CHECK_THAT(failure(1), Contains("trainer 0 has finished, and went away before it saved"));
+  }
+  SECTION("and not for another one: the job is done") {
+    p.shard.say(p.data[0], wire::Complete{wire::Phase::bye});
+    for (int i = 0; i < 15; ++i) p.shard.tick(1);
+    p.shard.greet(0);
+    CHECK(p.shard.last_reply().failed(Code::job_over));
+  }
 }
 
 TEST_CASE("who is refused binds nobody", "[pserver]") {

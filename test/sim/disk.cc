@@ -15,22 +15,46 @@ std::vector<uint64_t> Disk::steps() const {
   return out;
 }
 
+// At least one is whole: damage_newest() leaves the others.
 std::optional<Snapshot> Disk::newest() {
-  if (ended_ || kept_.empty()) return {};
-  return copy(kept_.rbegin()->second);
+  if (ended_) return {};
+  while (!kept_.empty()) {
+    const uint64_t step = kept_.rbegin()->first;
+    try {
+      return load(step);
+    } catch (const Error&) {
+      set_aside(step);
+    }
+  }
+  return {};
 }
 
 Snapshot Disk::load(uint64_t step) {
   finish_writes();
   require(kept_.count(step) == 1, Error::Kind::data, "there is no snapshot of step ", step);
-  return copy(kept_.at(step));
+  require(torn_.count(step) == 0, Error::Kind::data, "the snapshot of step ", step, " is damaged");
+  const Snapshot& s = kept_.at(step);
+  require(s.step == step, Error::Kind::data, "the snapshot of step ", step, " is that of step ",
+          s.step);
+  return copy(s);
+}
+
+void Disk::set_aside(uint64_t step) {
+  kept_.erase(step);
+  torn_.erase(step);
+}
+
+void Disk::keep_written() {
+  const uint64_t step = writing_.front().step;
+  set_aside(step);
+  kept_.emplace(step, std::move(writing_.front()));
+  writing_.pop_front();
 }
 
 void Disk::finish_writes() {
   while (!writing_.empty()) {
     const uint64_t step = writing_.front().step;
-    kept_.insert_or_assign(step, std::move(writing_.front()));
-    writing_.pop_front();
+    keep_written();
     world_.at(world_.now(), [this, step, process = process_] {
       if (process == process_ && written) written(step);
     });
@@ -39,11 +63,10 @@ void Disk::finish_writes() {
 
 void Disk::write(Snapshot snapshot) {
   writing_.push_back(std::move(snapshot));
-  world_.after(world_.random.between(0.0005, 0.05), [this, process = process_] {
+  world_.after(world_.random.between(0.0005, slowest_), [this, process = process_] {
     if (process != process_ || writing_.empty()) return;
     const uint64_t step = writing_.front().step;
-    kept_.insert_or_assign(step, std::move(writing_.front()));
-    writing_.pop_front();
+    keep_written();
     if (written) written(step);
   });
 }
@@ -59,8 +82,7 @@ std::optional<EndedJob> Disk::ended() const { return ended_; }
 
 void Disk::begin_job() {
   finish_writes();
-  ended_.reset();
-  kept_.clear();
+  wipe();
 }
 
 void Disk::crash() {
@@ -71,11 +93,21 @@ void Disk::crash() {
 
 void Disk::wipe() {
   kept_.clear();
+  torn_.clear();
   ended_.reset();
 }
 
 void Disk::lose_newest() {
-  if (kept_.size() > 1) kept_.erase(std::prev(kept_.end()));
+  if (kept_.size() > 1) set_aside(kept_.rbegin()->first);
+}
+
+void Disk::damage_newest(bool copied) {
+  if (kept_.size() - torn_.size() < 2) return;
+  const auto newest = std::prev(kept_.end());
+  if (copied)
+    newest->second = copy(std::prev(newest)->second);
+  else
+    torn_.insert(newest->first);
 }
 
 }  // namespace paddle::sim

@@ -16,10 +16,7 @@ constexpr double lease = 10, peer_timeout = 120;
 // Longer than any wait that may end well, after the last fault has passed.
 constexpr double longest_calm = 3 * peer_timeout;
 constexpr uint64_t most_events = 400'000;  // of a history that makes progress
-
-constexpr const char* fault_names[] = {
-    "cut",          "silence",      "freeze_trainer", "freeze_pserver", "kill_trainer",
-    "kill_pserver", "stop_pserver", "lose_pserver",   "lose_snapshot"};
+constexpr size_t most_waiting = 64;        // messages that wait in one connection
 
 std::unique_ptr<Model> make_model(size_t params, size_t trainers, size_t shards) {
   auto out = std::make_unique<Model>();
@@ -57,6 +54,7 @@ class History {
       : plan_(plan), world_(plan.seed, traces), network_(world_) {
     network_.slow = plan.slow;
     network_.latest_end = plan.latest_end;
+    if (plan.far_pair) network_.far_trainer = 0;
     ShardOptions o{.host = "", .job = "job"};
     o.trainers = static_cast<uint32_t>(plan.trainers);
     o.policy = plan.policy;
@@ -67,7 +65,9 @@ class History {
       o.snapshots = {.directory = "disk", .period = plan.snapshot_period};
     std::vector<PserverHost*> all;
     for (size_t i = 0; i < plan.shards; ++i) {
-      pservers_.push_back(std::make_unique<PserverHost>(network_, i, o, plan.snapshot_period > 0));
+      pservers_.push_back(std::make_unique<PserverHost>(
+          network_, i, o,
+          PserverHost::Machine{clock(), plan.snapshot_period > 0, plan.slowest_write}));
       all.push_back(pservers_.back().get());
     }
     for (size_t i = 0; i < plan.trainers; ++i)
@@ -85,7 +85,7 @@ class History {
     double calm = 0;
     for (const Fault& f : plan_.faults) {
       world_.after(f.at, [this, &f] { happen(f); });
-      calm = std::max(calm, f.at + f.lasts);
+      calm = std::max(calm, f.at + (f.for_good ? 0 : f.lasts));
     }
     Outcome out;
     while (!over() && world_.seconds_passed() < calm + longest_calm &&
@@ -99,11 +99,18 @@ class History {
   const std::vector<std::vector<float>>& saved() const { return trainers_[0]->saved(); }
 
  private:
-  TrainerSetup setup(size_t index) const {
+  LocalClock clock() {
+    if (plan_.drift == 0) return {};
+    return {world_.random.between(-3000, 3000),
+            1 + world_.random.between(-plan_.drift, plan_.drift)};
+  }
+  TrainerSetup setup(size_t index) {
+    const bool slow = plan_.slow_trainer && index + 1 == plan_.trainers;
     TrainerSetup s{.model = &model_of(plan_),
                    .options = {},
                    .records = plan_.records,
-                   .batch_seconds = plan_.batch_seconds};
+                   .batch_seconds = plan_.batch_seconds * (slow ? 10 : 1),
+                   .clock = clock()};
     s.options.peer_timeout = peer_timeout;
     s.options.queue_size = plan_.queue_size;
     s.options.geo_steps = plan_.mode == wire::Mode::geo ? plan_.geo_steps : 0;
@@ -119,8 +126,8 @@ class History {
   }
 
   bool over() const {
-    return std::all_of(trainers_.begin(), trainers_.end(), [](const auto& t) {
-      return !t->alive() && (t->finished() || !t->failure().empty());
+    return std::all_of(trainers_.begin(), trainers_.end(), [this](const auto& t) {
+      return !t->alive() && (t->finished() || !t->failure().empty() || t->index() == never_);
     });
   }
 
@@ -128,7 +135,8 @@ class History {
     TrainerHost& t = *trainers_[f.trainer];
     PserverHost& p = *pservers_[f.shard];
     const bool loses = f.kind == FaultKind::kill_pserver || f.kind == FaultKind::stop_pserver ||
-                       f.kind == FaultKind::lose_pserver || f.kind == FaultKind::lose_snapshot;
+                       f.kind == FaultKind::lose_pserver || f.kind == FaultKind::lose_snapshot ||
+                       f.kind == FaultKind::tear_snapshot;
     if (loses && p.alive()) ++losses_;
     world_.trace("fault: ", name_of(f.kind), ", trainer ", f.trainer, ", pserver ", f.shard, ", ",
                  f.lasts, " s, ways ", f.ways);
@@ -144,23 +152,40 @@ class History {
       case FaultKind::kill_trainer:
         if (!t.alive()) return;  // it has ended by itself, or is about to be started again
         t.kill();
-        return world_.after(f.lasts, [&t] { t.start(); });
+        return start_again(t, f);
+      case FaultKind::vanish_trainer:
+        if (!t.alive()) return;
+        t.vanish();
+        return start_again(t, f);
       case FaultKind::stop_pserver:
         if (!p.alive()) return;
         p.stop();
-        return start_again(p, f.lasts);
+        return start_again(p, f);
+      case FaultKind::rot_snapshot: return p.disk().damage_newest(f.ways != 1);
       case FaultKind::kill_pserver:
       case FaultKind::lose_pserver:
       case FaultKind::lose_snapshot:
+      case FaultKind::tear_snapshot:
         if (!p.alive()) return;
         p.kill();
         if (f.kind == FaultKind::lose_pserver) p.disk().wipe();
         if (f.kind == FaultKind::lose_snapshot) p.disk().lose_newest();
-        return start_again(p, f.lasts);
+        if (f.kind == FaultKind::tear_snapshot) p.disk().damage_newest(f.ways != 1);
+        return start_again(p, f);
     }
   }
-  void start_again(PserverHost& p, double wait) {
-    world_.after(wait, [this, &p] {
+  void start_again(TrainerHost& t, const Fault& f) {
+    if (f.for_good)
+      never_ = t.index();
+    else
+      world_.after(f.lasts, [&t] { t.start(); });
+  }
+  void start_again(PserverHost& p, const Fault& f) {
+    if (f.for_good) {
+      never_pserver_ = true;
+      return;
+    }
+    world_.after(f.lasts, [&p] {
       p.kill();  // one that was asked to stop may still be at it
       p.start();
     });
@@ -177,25 +202,35 @@ class History {
       return text("no end after ", world_.seconds_passed(), " s and ", world_.happened(),
                   " events:", who);
     }
-    if (saved().empty()) return "trainer 0 has saved nothing";
+    if (network_.most_waiting > most_waiting)
+      return text(network_.most_waiting, " messages waited in one connection");
+    if (saved().empty()) return may_be_incomplete() ? "" : "trainer 0 has saved nothing";
     return wrong_values();
   }
-
-  // One that comes after the end, as it was killed when it had nothing left to do, is refused; and
-  // where a pserver was lost together with the news that trainer 0 has saved, the others learn it
-  // from nobody.
-  bool may_give_up(const TrainerHost& t) const {
-    if (t.index() == 0) return late_saver(t);
-    if (!trainers_[0]->finished()) return false;
-    const bool late =
-        has(FaultKind::kill_trainer) && t.failure().find("ended") != std::string::npos;
-    const bool alone = may_lose() && t.failure().find("trainer 0") != std::string::npos;
-    return late || alone;
+  // Somebody never returned; or a trainer was lost, and the others went on, or the job ended, as
+  // they were told to.
+  bool may_be_incomplete() const {
+    return never_ != nobody || never_pserver_ ||
+           (plan_.policy != LossPolicy::wait &&
+            std::any_of(pservers_.begin(), pservers_.end(),
+                        [](const auto& p) { return p->lost_any(); }));
   }
-  // Trainer 0 was killed between saving and leaving.
-  bool late_saver(const TrainerHost& t) const {
-    return has(FaultKind::kill_trainer) && !t.saved().empty() &&
-           t.failure().find("ended") != std::string::npos;
+
+  // Whoever gives up says for whom it waited, or why it was sent away. One that comes after the
+  // end, as it was killed when it had nothing left to do, is refused; and where a pserver was lost
+  // together with the news that trainer 0 has saved, the others learn it from nobody.
+  bool may_give_up(const TrainerHost& t) const {
+    const auto says = [&](const char* what) { return t.failure().find(what) != std::string::npos; };
+    if (!says("trainer ") && !says("pserver-") && !says("ended")) return false;
+    if (may_be_incomplete()) return true;
+    const bool restarted = has(FaultKind::kill_trainer) || has(FaultKind::vanish_trainer);
+    if (t.index() == 0) return restarted && !t.saved().empty() && says("ended");
+    if (!trainers_[0]->finished()) return false;
+    return (restarted && says("ended")) || (may_forget() && says("waiting for trainer "));
+  }
+  // A pserver came back that knew nothing.
+  bool may_forget() const {
+    return has(FaultKind::lose_pserver) || (plan_.snapshot_period == 0 && losses_ > 0);
   }
   std::string wrong_values() const;
   float expected_count() const;
@@ -204,11 +239,13 @@ class History {
     return std::any_of(plan_.faults.begin(), plan_.faults.end(),
                        [&](const Fault& f) { return f.kind == kind; });
   }
-  // Whether some process with state was lost.
+  // Whether some process with state was lost. One that is asked to stop takes a snapshot first.
   bool may_lose() const {
-    return has(FaultKind::kill_trainer) || has(FaultKind::kill_pserver) ||
-           has(FaultKind::stop_pserver) || has(FaultKind::lose_pserver) ||
-           has(FaultKind::lose_snapshot);
+    return has(FaultKind::kill_trainer) || has(FaultKind::vanish_trainer) ||
+           has(FaultKind::kill_pserver) || has(FaultKind::lose_pserver) ||
+           has(FaultKind::lose_snapshot) || has(FaultKind::tear_snapshot) ||
+           has(FaultKind::rot_snapshot) ||
+           (has(FaultKind::stop_pserver) && plan_.snapshot_period == 0);
   }
 
   const JobPlan& plan_;
@@ -216,7 +253,10 @@ class History {
   Network network_;
   std::vector<std::unique_ptr<PserverHost>> pservers_;
   std::vector<std::unique_ptr<TrainerHost>> trainers_;
-  int losses_ = 0;  // of pservers
+  static constexpr size_t nobody = ~size_t{0};
+  int losses_ = 0;         // of pservers
+  size_t never_ = nobody;  // a trainer that is never started again
+  bool never_pserver_ = false;
 };
 
 // What the gradients of one trainer add up to. Geo: an exchange sends a share of the difference and
@@ -241,9 +281,10 @@ float History::expected_count() const {
 std::string History::wrong_values() const {
   std::vector<std::vector<float>> expected;
   if (plan_.mode == wire::Mode::sync) {
-    if (plan_.faults.empty()) return "";
+    if (plan_.faults.empty() || may_be_incomplete()) return "";
     JobPlan calm = plan_;
     calm.faults.clear();
+    calm.policy = LossPolicy::wait;
     History reference(calm, false);
     const Outcome o = reference.run();
     if (!o.problem.empty()) return "without faults: " + o.problem;
@@ -268,11 +309,13 @@ std::string History::wrong_counts() const {
       const float applied = -saved()[i][t];
       const float lost = trainer.lost().size() > i ? static_cast<float>(trainer.lost()[i]) : 0;
       // A killed trainer of geo takes with it what it has not exchanged.
-      const bool unknown = plan_.mode == wire::Mode::geo && has(FaultKind::kill_trainer);
+      const bool killed = has(FaultKind::kill_trainer) || has(FaultKind::vanish_trainer);
+      const bool unknown = may_be_incomplete() || (killed && plan_.mode == wire::Mode::geo);
       // Geo: what is lost is counted in steps, and each is worth a little less or more.
       const float rounding = plan_.mode == wire::Mode::geo ? (lost > 0 ? 1 : 1e-4f) : 0;
       // A pserver that was lost again before everybody had noticed the first time leaves no trace
-      // of how much is missing.
+      // of how much is missing; or it gets values from before the first time, and what was computed
+      // again since counts twice.
       if (losses_ > 1) continue;
       if (applied > all + rounding && !trainer.place_lost())
         return text("parameter ", i, " has ", applied, " gradients of trainer ", t, ", there were ",
@@ -280,62 +323,13 @@ std::string History::wrong_counts() const {
       if (applied + lost < all - rounding && !unknown)
         return text("parameter ", i, " has ", applied, " gradients of trainer ", t, " of ", all,
                     ", and ", lost, " were reported as lost");
-      if (lost > 0 && !may_lose())
+      if (lost > 0 && !may_lose() && !may_be_incomplete())
         return text("parameter ", i, ": ", lost, " gradients of trainer ", t, " were lost");
     }
   return "";
 }
 
 }  // namespace
-
-const char* name_of(FaultKind kind) { return fault_names[static_cast<size_t>(kind)]; }
-
-JobPlan plan_of(uint64_t seed, const std::vector<FaultKind>& kinds) {
-  Random r(mix64(seed));
-  JobPlan p{.seed = seed};
-  const uint64_t mode = r.below(10);
-  p.mode = mode < 5   ? wire::Mode::sync
-           : mode < 7 ? wire::Mode::half_async
-           : mode < 9 ? wire::Mode::async
-                      : wire::Mode::geo;
-  constexpr size_t trainers[] = {1, 2, 2, 4};
-  p.trainers = trainers[r.below(4)];
-  p.shards = 1 + r.below(3);
-  p.params = 1 + r.below(4);
-  p.records = 4 + r.below(12);
-  p.snapshot_period = r.chance(0.6) ? 1 + r.below(6) : 0;
-  p.queue_size = 1 + r.below(5);
-  p.geo_steps = 1 + r.below(3);
-  p.batch_seconds = r.chance(0.2) ? 0.3 : 0.01;
-  p.slow = r.chance(0.3) ? 0.05 : 0.002;
-  p.latest_end = r.chance(0.3) ? 5 : 0.01;
-  const double length = static_cast<double>(p.records) * (p.batch_seconds + 3 * p.slow) + 0.1;
-  const uint64_t faults = r.below(5);
-  for (uint64_t i = 0; i < faults; ++i) {
-    Fault f;
-    f.at = r.between(0, r.chance(0.8) ? length : 3 * length);
-    f.kind = kinds.empty() ? static_cast<FaultKind>(r.below(std::size(fault_names)))
-                           : kinds[r.below(kinds.size())];
-    f.trainer = r.below(p.trainers);
-    f.shard = r.below(p.shards);
-    f.lasts = r.chance(0.6) ? r.between(0.001, 0.5) : r.between(0.5, 25);
-    f.ways = 1 + static_cast<int>(r.below(3));
-    p.faults.push_back(f);
-  }
-  return p;
-}
-
-std::string text_of(const JobPlan& p) {
-  std::string out =
-      text("seed ", p.seed, ": ", wire::name_of(p.mode), ", ", p.trainers, " trainers, ", p.shards,
-           " shards, ", p.params, " parameters, ", p.records, " batches, snapshots every ",
-           p.snapshot_period, " steps, a batch takes ", p.batch_seconds, " s, messages up to ",
-           p.slow, " s, ends are heard within ", p.latest_end, " s\n");
-  for (const Fault& f : p.faults)
-    out += text("  at ", f.at, " s: ", name_of(f.kind), ", trainer ", f.trainer, ", pserver ",
-                f.shard, ", for ", f.lasts, " s, ways ", f.ways, "\n");
-  return out;
-}
 
 Outcome run(const JobPlan& plan, bool traces) { return History(plan, traces).run(); }
 

@@ -15,20 +15,25 @@ enum class FaultKind {
   silence,         // nothing travels between the two, one way or both, for a while
   freeze_trainer,  // SIGSTOP, SIGCONT
   freeze_pserver,
-  kill_trainer,   // kill -9, and started again
-  kill_pserver,   // the same; its disk stays
-  stop_pserver,   // SIGTERM, and started again
-  lose_pserver,   // kill -9; it comes back with an empty disk
-  lose_snapshot,  // kill -9; its newest snapshot is gone
+  kill_trainer,    // kill -9, and started again
+  kill_pserver,    // the same; its disk stays
+  stop_pserver,    // SIGTERM, and started again
+  lose_pserver,    // kill -9; it comes back with an empty disk
+  lose_snapshot,   // kill -9; its newest snapshot is gone
+  tear_snapshot,   // kill -9; its newest snapshot is damaged, or a copy of the one before
+  rot_snapshot,    // the same happens to the disk of a pserver that lives
+  vanish_trainer,  // its machine is gone, and nobody hears of it; it is started on another one
 };
+constexpr size_t fault_kinds = 12;
 const char* name_of(FaultKind kind);
 
 struct Fault {
   double at = 0;  // seconds
   FaultKind kind = FaultKind::cut;
   size_t trainer = 0, shard = 0;
-  double lasts = 0;  // seconds: of a silence, a freeze, or until it is started again
-  int ways = 3;      // silence: 1 to the shard, 2 to the trainer, 3 both
+  double lasts = 0;       // seconds: of a silence, a freeze, or until it is started again
+  int ways = 3;           // silence: 1 to the shard, 2 to the trainer, 3 both; a damage: 1 is torn
+  bool for_good = false;  // what was killed is never started again
 };
 
 struct JobPlan {
@@ -39,6 +44,10 @@ struct JobPlan {
   uint64_t records = 10, snapshot_period = 0;  // 0: no disk
   uint64_t queue_size = 20, geo_steps = 2;
   double batch_seconds = 0.01, slow = 0.002, latest_end = 0.01;
+  double drift = 0;             // of clocks, at most, as a share
+  double slowest_write = 0.05;  // of a disk, seconds
+  bool slow_trainer = false;    // the last one takes ten times as long
+  bool far_pair = false;        // between the first trainer and shard all takes longer
   std::vector<Fault> faults;
 };
 // Only faults of these kinds; all where it is empty.

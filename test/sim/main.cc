@@ -1,5 +1,6 @@
-// sim [--seed=N] [--count=N] [--trace] [--kinds=cut,silence,…]: runs simulated jobs, each from one
-// seed, and names those in which something did not hold. --trace prints the events of one.
+// sim [--seed=N] [--count=N] [--trace] [--plans] [--kinds=cut,silence,…]: runs simulated jobs, each
+// from one seed, and names those in which something did not hold. --trace prints the events; of one
+// that fails, those with the fewest faults. --plans only prints what would happen.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -15,12 +16,12 @@ namespace {
 
 struct Words {
   uint64_t seed = 1, count = 1000;
-  bool traces = false;
+  bool traces = false, plans = false;
   std::vector<FaultKind> kinds;
 };
 
 FaultKind kind_of(std::string_view word) {
-  for (int k = 0; k <= static_cast<int>(FaultKind::lose_snapshot); ++k)
+  for (size_t k = 0; k < fault_kinds; ++k)
     if (word == name_of(static_cast<FaultKind>(k))) return static_cast<FaultKind>(k);
   throw Error(Error::Kind::config, "there is no fault '", std::string(word), "'");
 }
@@ -41,6 +42,8 @@ Words read(int argc, char** argv) {
       out.count = std::strtoull(word.data(), nullptr, 10);
     } else if (word == "--trace") {
       out.traces = true;
+    } else if (word == "--plans") {
+      out.plans = true;
     } else if (value("--kinds=")) {
       while (!word.empty()) {
         const size_t end = std::min(word.find(','), word.size());
@@ -58,19 +61,30 @@ Words read(int argc, char** argv) {
 
 int main(int argc, char** argv) try {
   const Words words = read(argc, argv);
-  start_log({.to_stderr = words.traces, .min_level = words.traces ? 0 : 4});
+  const LogOptions quiet{.to_stderr = false, .min_level = 4};
+  start_log(quiet);
   uint64_t failed = 0, events = 0;
   for (uint64_t seed = words.seed; seed < words.seed + words.count; ++seed) {
     JobPlan plan = plan_of(seed, words.kinds);
-    if (words.traces) std::printf("%s", text_of(plan).c_str());
-    const Outcome o = run(plan, words.traces);
+    if (words.plans) {
+      std::printf("%s", text_of(plan).c_str());
+      continue;
+    }
+    const Outcome o = run(plan, false);
     events += o.events;
+    if (!o.problem.empty()) plan = shortened(plan);
+    if (words.traces) {
+      std::printf("%s", text_of(plan).c_str());
+      start_log({.to_stderr = true, .min_level = 0});
+      run(plan, true);
+      start_log(quiet);
+    }
     if (o.problem.empty()) continue;
     ++failed;
-    plan = shortened(plan);
     std::printf("%s  %s\n", text_of(plan).c_str(), run(plan, false).problem.c_str());
     std::fflush(stdout);
   }
+  if (words.plans) return 0;
   std::printf("%llu of %llu histories failed, %llu events\n",
               static_cast<unsigned long long>(failed), static_cast<unsigned long long>(words.count),
               static_cast<unsigned long long>(events));

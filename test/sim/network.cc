@@ -1,5 +1,6 @@
 #include "sim/network.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace paddle::sim {
@@ -38,8 +39,9 @@ void Pipe::send(Way way, uint64_t id, const wire::Body& body, std::span<const wi
   Direction& d = ways_[index_of(way)];
   if (d.closed || d.receiver == nullptr) return;  // nobody will ever get it
   d.queue.push_back(std::make_unique<Packet>(id, body, bulk));
+  network_.most_waiting = std::max(network_.most_waiting, d.queue.size());
   if (d.queue.size() > 1) return;
-  d.ready = network_.world.now() + to_duration(network_.delay());
+  d.ready = network_.world.now() + to_duration(network_.delay(trainer, shard));
   pump_at(way, d.ready);
 }
 
@@ -54,6 +56,13 @@ void Pipe::close(Way way, const std::string& why) {
   const double late = network_.world.random.between(0, network_.latest_end);
   out.end_from = network_.world.now() + to_duration(late);
   if (out.queue.empty()) pump_at(way, out.end_from);
+}
+
+void Pipe::vanish(Way way) {
+  Direction& in = ways_[1 - index_of(way)];
+  in.receiver = nullptr;
+  in.queue.clear();
+  ways_[index_of(way)].closed = true;
 }
 
 void Pipe::cut() {
@@ -99,7 +108,7 @@ void Pipe::pump(Way way) {
   if (d.receiver == nullptr) return;
   if (taken != PipeEnd::Taken::all) d.queue.push_front(std::move(packet));
   d.held = taken == PipeEnd::Taken::held && d.pumps == number;
-  if (d.pumps == number) pump_at(way, w.now() + to_duration(network_.delay()));
+  if (d.pumps == number) pump_at(way, w.now() + to_duration(network_.delay(trainer, shard)));
 }
 
 void Pipe::resume(Way way) {

@@ -59,11 +59,16 @@ class Network {
   }
   // Breaks connections of the two, each at some byte; those of all trainers where it is ~0.
   void cut(size_t trainer, size_t shard);
-  double delay() { return world.random.between(0.00005, slow); }
+  double delay(size_t trainer, size_t shard) {
+    const bool far = trainer == far_trainer && shard == far_shard;
+    return world.random.between(0.00005, far ? 20 * slow : slow);
+  }
 
   World& world;
   double slow = 0.002;       // the longest usual delay, seconds
   double latest_end = 0.01;  // until an end learns that the other one is gone, at most
+  size_t far_trainer = ~size_t{0}, far_shard = 0;  // between these two everything takes longer
+  size_t most_waiting = 0;                         // messages on one way of a connection, ever
 
  private:
   std::map<std::tuple<size_t, size_t, size_t>, Time> silent_;
@@ -83,6 +88,8 @@ class Pipe : public std::enable_shared_from_this<Pipe> {
   void close(Way way, const std::string& why);
   // Nothing more arrives; both ends learn of it.
   void cut();
+  // The machine of this way's sender is gone: what is on its way arrives, and never an end.
+  void vanish(Way way);
   // After Taken::held.
   void resume(Way way);
   bool open(Way way) const { return !ways_[index_of(way)].closed; }

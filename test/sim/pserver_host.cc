@@ -6,12 +6,12 @@
 namespace paddle::sim {
 
 PserverHost::PserverHost(Network& network, size_t index, const ShardOptions& options,
-                         bool with_disk)
+                         const Machine& machine)
     : network_(network),
       index_(index),
       options_(options),
-      with_disk_(with_disk),
-      disk_(network.world) {}
+      machine_(machine),
+      disk_(network.world, machine.slowest_write) {}
 
 void PserverHost::start() {
   World& w = network_.world;
@@ -19,10 +19,10 @@ void PserverHost::start() {
   w.trace("pserver ", index_, " starts");
   frozen_until_ = {};
   proceeding_ = false;
-  shard_ = std::make_unique<Shard>(options_, with_disk_ ? &disk_ : nullptr,
-                                   text("pserver ", index_, ": "), w.random.bits() | 1, w.now());
+  shard_ = std::make_unique<Shard>(options_, machine_.disk ? &disk_ : nullptr,
+                                   text("pserver ", index_, ": "), w.random.bits() | 1, now());
   disk_.written = [this](uint64_t step) {
-    shard_->written(step, "", network_.world.now());
+    shard_->written(step, "", now());
     act();
   };
   act();
@@ -44,7 +44,7 @@ void PserverHost::kill() {
 void PserverHost::stop() {
   if (!shard_) return;
   network_.world.trace("pserver ", index_, " is asked to stop");
-  shard_->stop(network_.world.now());
+  shard_->stop(now());
   act();
 }
 
@@ -64,19 +64,22 @@ void PserverHost::later(Time when, void (PserverHost::*what)()) {
 
 // A little off, as clocks are.
 void PserverHost::tick_later() {
-  later(network_.world.now() + to_duration(network_.world.random.between(0.98, 1.02)),
-        &PserverHost::tick);
+  const double wait = network_.world.random.between(0.98, 1.02) / machine_.clock.rate;
+  later(network_.world.now() + to_duration(wait), &PserverHost::tick);
 }
 
 void PserverHost::tick() {
-  shard_->tick(network_.world.now());
+  shard_->tick(now());
+  if (options_.policy != LossPolicy::wait && !lost_any_)
+    for (const wire::MemberStatus& m : shard_->status(now()).members)
+      lost_any_ = lost_any_ || m.state == name_of(MemberState::lost);
   act();
   if (shard_) tick_later();
 }
 
 void PserverHost::proceed() {
   proceeding_ = false;
-  shard_->proceed(network_.world.now());
+  shard_->proceed(now());
   act();
 }
 
@@ -91,7 +94,7 @@ void PserverHost::accept(const std::shared_ptr<Pipe>& pipe) {
   }
   peers_[id] = pipe;
   places_[id] = {};
-  shard_->opened(id, text("trainer-", pipe->trainer), network_.world.now());
+  shard_->opened(id, text("trainer-", pipe->trainer), now());
 }
 
 PeerId PserverHost::peer_of(const Pipe& pipe) const {
@@ -109,7 +112,7 @@ void PserverHost::ended(Pipe& pipe, const std::string& why) {
 
 void PserverHost::gone(PeerId peer, const std::string& why) {
   const auto keep = std::move(peers_[peer]);
-  shard_->gone(peer, why, network_.world.now());
+  shard_->gone(peer, why, now());
   peers_[peer].reset();
   act();
 }
@@ -130,7 +133,7 @@ PipeEnd::Taken PserverHost::take(Pipe& pipe, Packet& packet) {
       network_.world.trace("pserver ", index_, " has step ", push->step, " of trainer ",
                            pipe.trainer, ", epoch ", push->epoch, ": ", first);
     }
-    shard_->handle(peer, packet.message, packet.bulk.size(), network_.world.now());
+    shard_->handle(peer, packet.message, packet.bulk.size(), now());
   } catch (const Error& e) {
     network_.world.trace("pserver ", index_, " closes a connection: ", e.what());
     act();
@@ -148,7 +151,7 @@ PipeEnd::Taken PserverHost::take(Pipe& pipe, Packet& packet) {
 PipeEnd::Taken PserverHost::land(PeerId peer, Pipe& pipe, Packet& packet) {
   World& w = network_.world;
   if (!places_[peer].given) {
-    const LandingPlace place = shard_->land(peer, packet.message, packet.bulk.size(), w.now());
+    const LandingPlace place = shard_->land(peer, packet.message, packet.bulk.size(), now());
     act();
     if (peer_of(pipe) != peer) return Taken::all;
     if (place.kind == LandingPlace::Kind::hold) return Taken::held;
@@ -197,7 +200,10 @@ void PserverHost::act() {
   acting_ = false;
   for (const PeerId p : ends)
     if (p < peers_.size() && peers_[p]) gone(p, "closed here");
-  if (stopped) kill();
+  if (stopped) {
+    disk_.drain();
+    kill();
+  }
 }
 
 }  // namespace paddle::sim

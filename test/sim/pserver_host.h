@@ -13,7 +13,12 @@ namespace paddle::sim {
 
 class PserverHost final : public PipeEnd {
  public:
-  PserverHost(Network& network, size_t index, const ShardOptions& options, bool with_disk);
+  struct Machine {
+    LocalClock clock;
+    bool disk = false;
+    double slowest_write = 0.05;  // of its disk, seconds
+  };
+  PserverHost(Network& network, size_t index, const ShardOptions& options, const Machine& machine);
   ~PserverHost() override { kill(); }
 
   void start();
@@ -25,7 +30,8 @@ class PserverHost final : public PipeEnd {
   bool alive() const { return shard_ != nullptr; }
   Disk& disk() { return disk_; }
   const std::string& failure() const { return shard_->failure(); }
-  wire::Status status() { return shard_->status(network_.world.now()); }
+  // Whether the lease of some trainer has ended here.
+  bool lost_any() const { return lost_any_; }
 
   // A new connection; the caller has found it alive.
   void accept(const std::shared_ptr<Pipe>& pipe);
@@ -38,6 +44,7 @@ class PserverHost final : public PipeEnd {
   Taken land(PeerId peer, Pipe& pipe, Packet& packet);
   void gone(PeerId peer, const std::string& why);
   void act();
+  Time now() const { return machine_.clock.local(network_.world.now()); }
   void tick_later();
   // Calls back while this process lives, and not while it is frozen.
   void later(Time when, void (PserverHost::*what)());
@@ -47,7 +54,7 @@ class PserverHost final : public PipeEnd {
   Network& network_;
   const size_t index_;
   const ShardOptions options_;
-  const bool with_disk_;
+  const Machine machine_;
   Disk disk_;
   std::unique_ptr<Shard> shard_;
   std::vector<std::shared_ptr<Pipe>> peers_;
@@ -58,7 +65,7 @@ class PserverHost final : public PipeEnd {
   std::vector<Place> places_;  // of the message at hand, by peer
   Time frozen_until_{};
   uint64_t life_ = 0;
-  bool acting_ = false, proceeding_ = false;
+  bool acting_ = false, proceeding_ = false, lost_any_ = false;
 };
 
 }  // namespace paddle::sim

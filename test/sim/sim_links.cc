@@ -29,8 +29,9 @@ SimLinks::~SimLinks() {
 void SimLinks::later(double wait, std::function<void()> what) {
   host_.network_.world.after(wait, [this, lives = lives_, what = std::move(what)] {
     if (!*lives) return;
-    if (host_.frozen_until_ > now())
-      return later(seconds(now(), host_.frozen_until_),
+    const Time world = host_.network_.world.now();
+    if (host_.frozen_until_ > world)
+      return later(seconds(world, host_.frozen_until_),
                    std::move(const_cast<std::function<void()>&>(what)));
     what();
   });
@@ -40,7 +41,10 @@ void SimLinks::later(double wait, std::function<void()> what) {
 
 void SimLinks::drop(Line& line, const std::string& why) {
   if (!line.pipe) return;
-  line.pipe->close(Way::to_shard, why);
+  if (host_.vanished_)
+    line.pipe->vanish(Way::to_shard);
+  else
+    line.pipe->close(Way::to_shard, why);
   line.pipe.reset();
 }
 
@@ -59,19 +63,20 @@ void SimLinks::hang_up(size_t shard) {
 void SimLinks::connect(Line& line, uint64_t attempt, const wire::Hello& hello) {
   const double pause =
       line.failed == 0 ? 0 : std::min(0.02 * (1 << std::min(line.failed - 1, 10)), 1.0);
-  later(pause + host_.network_.delay(), [this, &line, attempt, hello] {
+  later(pause + host_.network_.delay(host_.index_, line.shard), [this, &line, attempt, hello] {
     if (attempt != line.attempt) return;
     Network& network = host_.network_;
     PserverHost& to = *host_.pservers_[line.shard];
     ++line.failed;
     const Time silent = std::max(network.silent_until(host_.index_, line.shard, Way::to_shard),
                                  network.silent_until(host_.index_, line.shard, Way::to_trainer));
-    if (!to.alive() || silent > now()) {
+    if (!to.alive() || silent > network.world.now()) {
       if (!line.beats) (*this)[line.shard].unreachable("connection refused");
       return connect(line, attempt, hello);
     }
     line.pipe = network.connect(host_.index_, line.shard, line, to);
     line.heard = now();
+    line.echo = 0;
     to.accept(line.pipe);
     wire::Hello h = hello;
     h.shard = static_cast<uint32_t>(line.shard);
@@ -103,11 +108,13 @@ PipeEnd::Taken SimLinks::Line::take(Pipe& from, Packet& packet) {
   if (beats) {
     ShardNews& news = owner->news_[shard];
     news.heard = heard;
-    if (auto* ack = std::get_if<wire::BeatAck>(&packet.message.body))
+    if (auto* ack = std::get_if<wire::BeatAck>(&packet.message.body)) {
+      echo = ack->number;
       news = news_of(std::move(*ack), heard);
-    else if (const auto* failure = std::get_if<wire::Failure>(&packet.message.body);
-             failure && failure->code == wire::FailureCode::job_failed)
+    } else if (const auto* failure = std::get_if<wire::Failure>(&packet.message.body);
+               failure && failure->code == wire::FailureCode::job_failed) {
       news.failure = failure->message;
+    }
     return Taken::all;
   }
   // The pipe keeps the packet no longer than this call.
@@ -189,6 +196,7 @@ void SimLinks::stop_heartbeat() {
 
 void SimLinks::beat(Line& line, uint64_t attempt) {
   if (attempt != line.attempt || !line.pipe) return;
+  progress_.echo = line.echo;
   line.pipe->send(Way::to_shard, progress_.error.empty() ? 0 : 1, progress_, {});
   later(host_.network_.world.random.between(0.98, 1.02),
         [this, &line, attempt, pipe = line.pipe.get()] {

@@ -16,7 +16,7 @@ class SimLinks final : public Links {
   SimLinks(TrainerHost& host, const std::vector<std::string>& endpoints, double peer_timeout);
   ~SimLinks() override;
 
-  Time now() const override { return host_.network_.world.now(); }
+  Time now() const override { return host_.now(); }
   void greet(size_t shard, const wire::Hello& hello) override;
   void hang_up(size_t shard) override;
   bool open(size_t shard) const override { return data_[shard].pipe != nullptr; }
@@ -51,6 +51,7 @@ class SimLinks final : public Links {
     std::shared_ptr<Pipe> pipe;
     Time heard{};
     uint64_t attempt = 0;
+    uint64_t echo = 0;  // number of the last BeatAck
     int failed = 0;
 
     Taken take(Pipe& from, Packet& packet) override;

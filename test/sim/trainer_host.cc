@@ -32,7 +32,7 @@ TrainerHost::~TrainerHost() { kill(); }
 void TrainerHost::start() {
   network_.world.trace("trainer ", index_, " starts");
   ++life_;
-  killed_ = finished_ = false;
+  killed_ = vanished_ = finished_ = false;
   failure_.clear();
   frozen_until_ = {};
   fiber_ = std::make_unique<Fiber>([this] { run(); });
@@ -48,6 +48,11 @@ void TrainerHost::kill() {
   killed_ = true;
   fiber_->resume();  // ends in Killed
   fiber_.reset();
+}
+
+void TrainerHost::vanish() {
+  vanished_ = true;
+  kill();
 }
 
 void TrainerHost::freeze(double s) {
@@ -74,7 +79,7 @@ void TrainerHost::resume() {
 void TrainerHost::sleep_until(Time until) {
   const uint64_t number = ++sleep_;
   asleep_ = true;
-  network_.world.at(until, [this, number, life = life_] {
+  network_.world.at(setup_.clock.world(until), [this, number, life = life_] {
     if (life == life_ && number == sleep_ && asleep_) {
       asleep_ = false;
       resume();
@@ -175,8 +180,7 @@ void TrainerHost::batch(PsClient& client, Scope& scope, uint64_t step, uint64_t 
   const bool sync = setup_.options.hello.mode == wire::Mode::sync;
   const size_t params = setup_.model->cut.params.size();
   for (size_t i = 0; i < params; ++i) client.pull(static_cast<int32_t>(i), View{}, step);
-  sleep_until(network_.world.now() +
-              to_duration(network_.world.random.between(0.2, 1.8) * setup_.batch_seconds));
+  sleep_until(now() + to_duration(network_.world.random.between(0.2, 1.8) * setup_.batch_seconds));
   for (size_t i = 0; i < params; ++i) {
     const Tensor& t = scope.tensor(setup_.model->cut.params[i].param);
     if (i == 0)

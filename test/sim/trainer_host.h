@@ -27,6 +27,7 @@ struct TrainerSetup {
   PsOptions options;
   uint64_t records = 10;  // batches of this trainer
   double batch_seconds = 0.01;
+  LocalClock clock;
 };
 
 class SimLinks;
@@ -39,6 +40,8 @@ class TrainerHost {
 
   void start();
   void kill();
+  // Its machine is gone: nobody hears of its end.
+  void vanish();
   void freeze(double seconds);
   bool alive() const { return fiber_ != nullptr; }
   size_t index() const { return index_; }
@@ -59,7 +62,8 @@ class TrainerHost {
   void run();
   void train(PsClient& client, Scope& scope);
   void batch(PsClient& client, Scope& scope, uint64_t step, uint64_t record);
-  // The fiber sleeps until then, or until wake().
+  Time now() const { return setup_.clock.local(network_.world.now()); }
+  // The fiber sleeps until then, by its own clock, or until wake().
   void sleep_until(Time until);
   void wake();
   void resume();
@@ -71,7 +75,7 @@ class TrainerHost {
   std::unique_ptr<Fiber> fiber_;
   std::vector<std::vector<float>> gradients_;
   SimLinks* links_ = nullptr;  // while it runs
-  bool killed_ = false, asleep_ = false, finished_ = false;
+  bool killed_ = false, vanished_ = false, asleep_ = false, finished_ = false;
   uint64_t life_ = 0, sleep_ = 0;
   Time frozen_until_{};
   std::string failure_;

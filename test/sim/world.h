@@ -80,4 +80,17 @@ class World {
   std::priority_queue<Event> events_;
 };
 
+// The clock of one machine: it has its own beginning, and runs a little fast or slow.
+struct LocalClock {
+  double offset = 0, rate = 1;  // seconds; how many pass here in one
+
+  Time local(Time world) const {
+    return World::start + to_duration(offset + rate * seconds(World::start, world));
+  }
+  Time world(Time local) const {
+    const double passed = (seconds(World::start, local) - offset) / rate;
+    return World::start + to_duration(passed + 1e-6);  // not before, whatever is rounded
+  }
+};
+
 }  // namespace paddle::sim

@@ -37,9 +37,12 @@ class SentMessages : public ShardSender {
     std::vector<uint32_t> slices;
     std::vector<uint64_t> versions;  // of a pull; of a push what it was based on
     std::vector<float> bulk;
+    wire::Position begin, end;  // of a push
   };
   void send(uint32_t shard, const wire::Push& push, std::span<const wire::Bytes> bulk) override {
     Sent s{.shard = shard, .push = true, .step = push.step, .epoch = push.epoch};
+    s.begin = push.begin;
+    s.end = push.end;
     for (const wire::PushPart& p : push.parts) {
       s.slices.push_back(p.slice);
       s.versions.push_back(p.based_on);

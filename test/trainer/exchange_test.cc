@@ -261,7 +261,7 @@ TEST_CASE("geo exchange: differences every few steps", "[trainer]") {
   SECTION("what the others changed is added") {
     t.answer_all(sent, 1, 110);  // 100 + our 4 + their 6, and + 10
     CHECK(t.values[0] == FloatList{114, 110});
-    CHECK(e.finish(2));
+    CHECK(e.finish({.step = 2, .begin = {}, .end = {}}));
     sent = t.out.take();
     CHECK(sent[0].bulk == FloatList{2, 0});
     t.answer_all(sent, 2, 120);

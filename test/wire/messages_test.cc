@@ -136,11 +136,11 @@ template <class F, class X> void each(F& f, X& x) {
   else if constexpr (std::is_same_v<T, Rollback>) { auto& [a, b] = x; all(f, a, b); }
   else if constexpr (std::is_same_v<T, Complete>) { auto& [a, b] = x; all(f, a, b); }
   else if constexpr (std::is_same_v<T, Progress>) {
-    auto& [a, b, c, d, e, g, h, i, j, k] = x;
-    all(f, a, b, c, d, e, g, h, i, j, k);
+    auto& [a, b, c, d, e, g, h, i, j, k, l] = x;
+    all(f, a, b, c, d, e, g, h, i, j, k, l);
   } else if constexpr (std::is_same_v<T, BeatAck>) {
-    auto& [a, b, c, d, e, g] = x;
-    all(f, a, b, c, d, e, g);
+    auto& [a, b, c, d, e, g, h] = x;
+    all(f, a, b, c, d, e, g, h);
   }
   else if constexpr (std::is_same_v<T, Ack>) { auto& [a] = x; f(a); }
   else if constexpr (std::is_same_v<T, Failure>) { auto& [a, b] = x; all(f, a, b); }

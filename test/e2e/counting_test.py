@@ -1,0 +1,86 @@
+"""Every gradient counts exactly once, or is reported as lost with its number, in every mode and through every event."""
+import os
+import random
+import signal
+
+from counting import MODES, STEPS, TRAINERS, CountingTest
+from proxy import Plan, Proxy
+from support import main
+
+FULL = os.environ.get("PADDLE_TEST_FULL") == "1"
+SEEDS = range(8) if FULL else range(1)
+EVENTS = ("trainer_kill", "pserver_kill", "empty_pserver", "cut", "sigterm")
+
+
+class Counting(CountingTest):
+    def disturb(self, cluster, event, r, proxy):
+        victim = r.randrange(TRAINERS) if event == "trainer_kill" else r.randrange(len(cluster.servers))
+        self.until_done(cluster, r.uniform(0.1, 0.6))
+        if event == "trainer_kill":
+            cluster.trainers[victim].kill()
+            cluster.start_trainer(victim)
+        elif event == "cut":
+            proxy.cut_all()
+        else:
+            server = cluster.servers[victim]
+            if event == "sigterm":
+                server.signal(signal.SIGTERM)
+                server.wait(0)
+            else:
+                server.kill()
+            cluster.start_server(victim)
+
+    def through(self, mode, event, seed, **more):
+        name = f"{mode}-{event}-{seed}-"
+        proxy = Proxy(Plan(seed, faults=0)) if event == "cut" else None
+        if proxy:
+            self.addCleanup(proxy.close)
+        cluster = self.counter(name, mode, snapshots=event != "empty_pserver", through=proxy, **more).start()
+        r = random.Random(f"{seed} {mode} {event}")
+        self.disturb(cluster, event, r, proxy)
+        self.check(cluster, mode, event)
+        cluster.close()
+
+    def events(self, mode, **more):
+        for seed in SEEDS:
+            for event in EVENTS:
+                with self.subTest(mode=mode, event=event, seed=seed):
+                    self.through(mode, event, seed, **more)
+
+    def test_sync(self):
+        self.events("sync")
+
+    def test_half_async(self):
+        self.events("half_async")
+
+    def test_async(self):
+        self.events("async")
+
+    def test_geo(self):
+        self.events("geo")
+
+    def test_three_pservers_and_other_policies(self):
+        """Nobody is lost whose connections are cut and made again: the policies of loss change nothing."""
+        for policy in ("drop", "fail"):
+            for mode in MODES:
+                with self.subTest(policy=policy, mode=mode):
+                    self.through(mode, "cut", 9, servers=3, policy=policy)
+
+    def test_a_dropped_trainer_counts_where_it_took_part(self):
+        """Sync with `drop`: rounds close without the lost one, each with the mean of those who are there, so every round counts one."""
+        cluster = self.counter("dropped-", "sync", policy="drop")
+        own = cluster.server_flags
+        cluster.server_flags = lambda i: [*own(i), "--lease_seconds=2", "--reconnect_seconds=0"]
+        cluster.start()
+        self.until_done(cluster, 0.3)
+        cluster.trainers[1].kill()
+        cluster.servers[0].wait_line(r"trainer 1 .*is lost: .*go on without it")
+        cluster.start_trainer(1)
+        counts = self.counted(cluster)
+        self.assertEqual(len(set(counts)), 1, f"{counts}\n{cluster.logs()}")
+        self.assertGreaterEqual(counts[0], STEPS, cluster.logs())
+        self.assertLess(counts[0], 2 * STEPS, cluster.logs())
+
+
+if __name__ == "__main__":
+    main()

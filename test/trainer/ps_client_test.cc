@@ -1,0 +1,166 @@
+// The client with shards that answer at once and remember what they were sent.
+#include "trainer/ps_client.h"
+
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <deque>
+
+#include "exec/executor.h"
+#include "layers/layers.h"
+#include "layers/optimizers.h"
+#include "support/quiet_log.h"
+
+using namespace paddle;
+
+namespace {
+
+// One shard with values, which welcomes whoever comes and lets it join.
+class AnsweringLinks final : public Links {
+ public:
+  AnsweringLinks() : Links({"shard"}, 10) {}
+
+  Time now() const override { return now_; }
+  void greet(size_t, const wire::Hello&) override {
+    (*this)[0].dropped();
+    answer(0, welcome);
+  }
+  void hang_up(size_t) override {}
+  bool open(size_t) const override { return true; }
+  void send(uint32_t, const wire::Push& push, std::span<const wire::Bytes>) override {
+    pushes.push_back(push);
+    for (const wire::PushPart& p : push.parts)
+      if (answers_pushes) values_of(p.slice);
+  }
+  void send(uint32_t, const wire::Pull& pull) override {
+    for (const wire::PullPart& p : pull.parts) values_of(p.slice);
+  }
+  void request(size_t, uint64_t id, const wire::Body&, wire::Bytes) override {
+    answer(id, wire::Ack{});
+  }
+  void flush() override {}
+  void poll() override {
+    for (; !answers_.empty(); answers_.pop_front()) {
+      wire::Message& m = answers_.front();
+      if (const auto* v = std::get_if<wire::Values>(&m.body))
+        for (const auto& piece : (*this)[0].land(m, bytes_of(*v)))
+          std::memset(piece.data(), 0, piece.size());
+      (*this)[0].handle(m);
+    }
+  }
+  void poll_sometimes() override { poll(); }
+  void start_heartbeat(const wire::Hello&) override {}
+  void stop_heartbeat() override {}
+  void report(const wire::Progress&) override {}
+  void send_final_error(const std::string&) override {}
+
+  wire::Welcome welcome;
+  std::vector<wire::Push> pushes;
+  bool answers_pushes = true;
+  bool saved = false;  // as it answers heartbeats
+
+ protected:
+  void sleep_until(Time until) override {
+    if (answers_.empty()) now_ = until;
+    poll();
+  }
+  std::vector<ShardNews> news_of_each() const override {
+    return {ShardNews{.saved = saved, .heard = now_}};
+  }
+  Time heard(size_t) const override { return {}; }
+  bool stop_asked() const override { return false; }
+
+ private:
+  static uint64_t bytes_of(const wire::Values& v) { return v.parts.size() * sizeof(float); }
+  void answer(uint64_t id, wire::Body body) { answers_.push_back({id, std::move(body)}); }
+  void values_of(uint32_t slice) {
+    parts_.push_back({.version = 1, .slice = slice});
+    answer(0, wire::Values{{&parts_.back(), 1}});
+  }
+
+  Time now_ = Time{} + std::chrono::hours(1);
+  std::deque<wire::Message> answers_;
+  std::deque<wire::ValuesPart> parts_;
+};
+
+// A job of one parameter and one shard, and its trainer 1.
+struct OneParameter {
+  explicit OneParameter(wire::Mode mode) : made(std::make_unique<AnsweringLinks>()) {
+    const Builder b(net);
+    minimize(b, mean(b, create_parameter(b, {1, 1}, {.name = "p0"})), Optimizer("sgd", 1));
+    cut = transpile(net.main, net.startup,
+                    {.trainers = 2, .endpoints = {"shard:1"}, .slice_var_up = false});
+    Executor().run(net.startup, scope);
+    options.hello = wire::make_hello(wire::Role::trainer);
+    options.hello.mode = mode;
+    options.hello.trainer = 1;
+    options.hello.trainers = 2;
+    options.geo_steps = 2;
+    links = made.get();
+    links->welcome.state = wire::ShardState::ready;
+    links->welcome.trainer = 1;
+  }
+  PsClient& make_client() {
+    return client.emplace(
+        cut, scope, options, [] {}, std::move(made));
+  }
+
+  Net net;
+  Cut cut;
+  Scope scope;
+  PsOptions options;
+  std::unique_ptr<AnsweringLinks> made;
+  AnsweringLinks* links = nullptr;
+  std::optional<PsClient> client;
+};
+
+}  // namespace
+
+// A process that was killed after its last batch and started again computes no step. If it did not
+// say where its data ends, the next process would train with all of it again.
+TEST_CASE("the last exchange of a restarted trainer keeps its place in the data", "[trainer]") {
+  const QuietLog quiet;
+  OneParameter p(wire::Mode::geo);
+  AnsweringLinks& links = *p.links;
+  const wire::Position last{.pass = 3, .record = 40, .samples = 160};
+  links.welcome.last_push = wire::LastPush{9, last, last};
+  links.welcome.slices = {{.slice = 0, .version = 5, .last_step = 10}};
+  PsClient& client = p.make_client();
+  const Rewind at = client.join(0);
+  CHECK(at.step == 10);
+  REQUIRE(at.place);
+  CHECK(at.place->samples == 160);
+  client.finish(at.step);
+  REQUIRE(links.pushes.size() == 1);
+  CHECK(links.pushes[0].step == 10);
+  CHECK(links.pushes[0].end.samples == 160);
+  CHECK(links.pushes[0].end.record == 40);
+  CHECK(links.pushes[0].begin.pass == 3);
+}
+
+// A pserver was lost after all had finished, and sent them back to work. Meanwhile trainer 0, which
+// had saved, could say so, and the others have left: nobody sends gradients any more.
+TEST_CASE("who had finished leaves when it hears that trainer 0 has saved", "[trainer]") {
+  const QuietLog quiet;
+  const bool finishes = GENERATE(true, false);
+  OneParameter p(wire::Mode::sync);
+  p.links->welcome.slices = {{.slice = 0, .version = 0}};
+  PsClient& client = p.make_client();
+  const uint64_t step = client.join(0).step;
+  if (finishes) client.finish(step);
+  p.links->answers_pushes = false;
+  p.links->saved = true;
+  float gradient = 1;
+  bool over = false;
+  try {
+    client.begin_step(step, {}, {});
+    client.push(0, View{.data = &gradient}, step);
+    client.end_step();
+    client.begin_step(step + 1, {}, {});
+    client.pull(0, View{}, step + 1);
+  } catch (const Rewind& back) {
+    over = back.over;
+  } catch (const Error&) {  // a process that had not finished waits until its deadline
+    CHECK(!finishes);
+  }
+  CHECK(over == finishes);
+}
