@@ -73,6 +73,7 @@ void Plan::infer_shapes() {
     v.meta.lod = feed_lods_[i];
     v.meta.lod_level = feed_lods_[i] ? static_cast<int32_t>(feed_lods_[i]->size()) : 0;
   }
+  take_root_values();
   for (Step& s : steps_) infer_step(s);
   for (const int f : fetches_) {
     const PlanVar& v = vars_[static_cast<size_t>(f)];
@@ -117,6 +118,8 @@ void Plan::infer_step(Step& step) {
       step.check_gradients = takes_foreign_gradient(step);
     }
     step.def->infer(infer);
+    for (Meta& m : results) m.value = nullptr;
+    if (step.early) run_early(step, in, results);
     for (size_t k = 0; k < step.out.size(); ++k) {
       if (step.out[k] < 0) continue;
       const PlanVar& old = vars_[static_cast<size_t>(step.out[k])];
@@ -285,23 +288,34 @@ void Plan::set_views() {
   }
 }
 
+Kernel Plan::bind(const Step& step, std::span<Meta* const> in, std::span<const Meta> out) const {
+  std::vector<DType> in_types, out_types;
+  std::vector<bool> rows;
+  for (const Meta* m : in) {
+    in_types.push_back(m->dtype);
+    rows.push_back(m->kind == VarKind::selected_rows);
+  }
+  for (const Meta& m : out) out_types.push_back(m.dtype);
+  return step.def->bind(
+      Bind(step.op, std::move(in_types), std::move(out_types), std::move(rows), seed_));
+}
+
 void Plan::bind_kernels() {
   for (Step& s : steps_) {
-    std::vector<DType> in, out;
-    std::vector<bool> rows;
+    Meta none;
+    std::vector<Meta*> in;
+    std::vector<Meta> out;
     s.args.clear();
     for (const int v : s.in) {
-      const Meta m = v < 0 ? Meta{} : vars_[static_cast<size_t>(v)].meta;
-      in.push_back(m.dtype);
-      rows.push_back(m.kind == VarKind::selected_rows);
+      in.push_back(v < 0 ? &none : &vars_[static_cast<size_t>(v)].meta);
       s.args.push_back(v < 0 ? &nothing_ : &vars_[static_cast<size_t>(v)].view);
     }
     for (const int v : s.out) {
-      out.push_back(v < 0 ? DType::f32 : vars_[static_cast<size_t>(v)].meta.dtype);
+      out.push_back(v < 0 ? none : vars_[static_cast<size_t>(v)].meta);
       s.args.push_back(v < 0 ? &nothing_ : &vars_[static_cast<size_t>(v)].view);
     }
     try {
-      s.kernel = s.def->bind(Bind(s.op, std::move(in), std::move(out), std::move(rows), seed_));
+      s.kernel = bind(s, in, out);
     } catch (Error& e) {
       throw e.within("planning ", op_with_origin(s.op));
     }

@@ -87,7 +87,10 @@ void Plan::add_ops(const Program& program, const Block& block, const Names& feed
                    const Names& fetches, bool fuse) {
   std::vector<Op> ops;
   for (const auto& op : block.ops())
-    if (op->type != "feed" && op->type != "fetch") ops.push_back(*op);
+    if (op->type != "feed" && op->type != "fetch") {
+      ops.push_back(*op);
+      add_default_attrs(ops.back());
+    }
   const std::vector<ExchangedParam> exchanged = take_remote_ops(ops, program, block);
   // Gradients are computed whoever else reads them, and keep their memory until the next pull where
   // they are read until then.
@@ -136,6 +139,7 @@ void Plan::add_ops(const Program& program, const Block& block, const Names& feed
       vars_[static_cast<size_t>(v)].written_first = true;
     }
   }
+  find_early_steps();
 }
 
 int Plan::var_index(const Block& block, const std::string& name) {
@@ -209,7 +213,7 @@ bool Plan::scope_moved() const {
 }
 
 void Plan::run(uint64_t step) {
-  if (!laid_out_ || scope_moved()) layout();
+  if (!laid_out_ || scope_moved() || root_values_changed()) layout();
   for (PlanVar& v : vars_)
     if (v.lod_cell != nullptr) v.view.lod = *v.lod_cell;
   if (!options_.profile) {

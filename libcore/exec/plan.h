@@ -85,6 +85,7 @@ class Plan {
     std::vector<int> in, out;  // variable of each argument, -1 for @EMPTY@
     std::vector<View*> args;
     bool check_gradients = true;  // when shapes are inferred next
+    bool early = false;           // shapes depend on its results; see early.cc
     uint64_t seed = 0;
     double seconds = 0, least = 0, most = 0;
     int64_t calls = 0;
@@ -103,11 +104,17 @@ class Plan {
   void infer_step(Step& step);
   void split_var(Step& step, size_t out, const Meta& result);
   bool takes_foreign_gradient(const Step& step) const;
+  void find_early_steps();
+  Tensor root_tensor(int var) const;
+  void take_root_values();
+  bool root_values_changed() const;
+  void run_early(const Step& step, std::span<Meta* const> in, std::vector<Meta>& results);
   void take_scope_shapes();
   void place_temporaries();
   std::vector<int> last_uses() const;
   void set_views();
   void bind_kernels();
+  Kernel bind(const Step& step, std::span<Meta* const> in, std::span<const Meta> out) const;
   bool scope_moved() const;
   void run_step(const Step& step, uint64_t number);
   void check_finite(const Step& step) const;
@@ -127,7 +134,10 @@ class Plan {
   std::deque<Lod> lods_;                             // offsets that shape rules made
   std::vector<Lod> feed_values_;                     // the feeds' offsets that they were made of
   std::vector<bool> fed_;
-  View nothing_;  // stands for @EMPTY@
+  std::vector<int> early_roots_;  // feeds and variables of the scope that shapes depend on
+  std::deque<Tensor>
+      early_values_;  // theirs when the plan was laid out, and what follows from them
+  View nothing_;      // stands for @EMPTY@
   bool laid_out_ = false, bound_ = false;
   Tensor arena_;
   Scratch scratch_;

@@ -17,6 +17,19 @@ const Meta& Infer::in(std::string_view slot, int i) const {
   return *in_[static_cast<size_t>(at)];
 }
 
+std::optional<Longs> Infer::values(std::string_view slot, int i) const {
+  const Meta& m = in(slot, i);
+  check(m.dtype == DType::i32 || m.dtype == DType::i64, tell(slot, i),
+        " must be int32 or int64, found ", name_of(m.dtype));
+  if (m.value == nullptr) return std::nullopt;
+  if (m.dtype == DType::i64) {
+    const auto all = m.value->values<int64_t>();
+    return Longs(all.begin(), all.end());
+  }
+  const auto all = m.value->values<int32_t>();
+  return Longs(all.begin(), all.end());
+}
+
 Meta& Infer::out_meta(std::string_view slot, int i) {
   const int at = flat_index(op_.out, slot, i);
   if (at < 0) fail("the output ", slot, " is missing");

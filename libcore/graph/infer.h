@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,9 @@ struct Meta {
   int32_t lod_level = 0;
   const Lod* lod = nullptr;  // the offsets; null at build time and where there are none
   int64_t height = 0;        // selected rows: rows of the whole table
+  // The elements, where they are known before kernels run: of variables that shapes depend on,
+  // while a plan is laid out. Else null.
+  const Tensor* value = nullptr;
 };
 
 class Infer {
@@ -39,6 +43,10 @@ class Infer {
   const Meta& in(std::string_view slot, int i = 0) const;
   const Shape& shape(std::string_view slot, int i = 0) const { return in(slot, i).shape; }
   DType dtype(std::string_view slot, int i = 0) const { return in(slot, i).dtype; }
+
+  // The elements of an integer tensor that the rule computes with (its slot is listed in the
+  // definition's `shape_values`); nothing where they are not known yet.
+  std::optional<Longs> values(std::string_view slot, int i = 0) const;
 
   template <class T>
   T attr(std::string_view name) const {

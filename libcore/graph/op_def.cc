@@ -59,6 +59,10 @@ bool convert(Attr& value, const Attr& like) {
     if (std::holds_alternative<Floats>(like)) return value = Floats(is->begin(), is->end()), true;
     if (is->empty() && like.index() >= 3) return value = like, true;
   }
+  if (const auto* ls = std::get_if<Longs>(&value); ls && std::holds_alternative<Ints>(like)) {
+    const Ints narrow(ls->begin(), ls->end());
+    if (Longs(narrow.begin(), narrow.end()) == *ls) return value = narrow, true;
+  }
   return false;
 }
 
@@ -107,6 +111,16 @@ void conform(Op& op) {
   std::string all;
   for (const std::string& p : problems) all += (all.empty() ? "" : "; ") + p;
   throw Error(Error::Kind::config, "op ", op.type, ": ", all);
+}
+
+void add_default_attrs(Op& op) {
+  const OpDef* def = find_op_def(op.type);
+  if (def == nullptr) return;
+  for (const auto& [name, fallback] : def->attrs) {
+    const auto& needed = def->required_attrs;
+    if (!op.attrs.has(name) && std::count(needed.begin(), needed.end(), name) == 0)
+      op.attrs.set(name, fallback);
+  }
 }
 
 void infer_op(const Op& op, const Block& block) {

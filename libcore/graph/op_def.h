@@ -50,6 +50,9 @@ struct OpDef {
   std::vector<std::pair<std::string, std::string>> borrows = {};
   // Input slots of which only the shape is read: their memory may be gone.
   std::vector<std::string> shape_only = {};
+  // Input slots whose elements the shape rule reads (Infer::values): they are computed when a plan
+  // is laid out.
+  std::vector<std::string> shape_values = {};
   std::vector<std::string> required_attrs = {};
   // Every element of the outputs depends on the elements of the same place, and on one-element
   // inputs, alone: on a slice of its arrays the op does what it does on the whole.
@@ -68,6 +71,9 @@ const OpDef& op_def(std::string_view type);
 // Checks slots and attributes of an op against its definition and fills in default attributes. All
 // problems at once.
 void conform(Op& op);
+// Gives an op that was read from a file the attributes that it does not have and that have
+// defaults: PaddlePaddle leaves some out where it makes ops itself (`scale` without bias).
+void add_default_attrs(Op& op);
 
 // Runs the op's shape rule over the variables of a block and writes the results to the output
 // variables.

@@ -6,6 +6,7 @@
 
 #include "base/suggest.h"
 #include "io/model_file.h"
+#include "io/portable.h"
 
 namespace paddle {
 namespace {
@@ -128,6 +129,7 @@ InferenceModel make_inference_model(const Program& main, const Names& feeds, con
   }
   while (!block.ops().empty()) block.remove_op(block.ops().size() - 1);
   for (Op& op : ops) block.adopt(std::move(op));
+  out.program = portable(out.program);
   return out;
 }
 

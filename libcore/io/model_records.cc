@@ -1,5 +1,7 @@
 #include "io/model_records.h"
 
+#include <algorithm>
+
 #include "io/program_check.h"
 
 namespace paddle {
@@ -25,6 +27,11 @@ bool expressible(const VarType::TensorDesc& t) {
          size_of(static_cast<DType>(t.data_type())) > 0 && t.dims_size() <= Shape::max_rank;
 }
 
+// PaddlePaddle writes the product of an unknown length and others as it comes: -1 * 3 = -3.
+bool odd_lengths(const VarType::TensorDesc& t) {
+  return std::any_of(t.dims().begin(), t.dims().end(), [](int64_t dim) { return dim < -1; });
+}
+
 Var fields_of(const VarDesc& record) {
   const VarType& type = record.type();
   Var v;
@@ -36,9 +43,7 @@ Var fields_of(const VarDesc& record) {
     v.dtype = static_cast<DType>(t->data_type());
     v.shape =
         Shape(std::span<const int64_t>(t->dims().data(), static_cast<size_t>(t->dims_size())));
-    for (const int64_t dim : v.shape)
-      require(dim >= -1, Error::Kind::data, "the variable '", v.name, "' has the shape ", v.shape,
-              ", expected lengths of -1 (unknown) or more");
+    for (int d = 0; d < v.shape.rank(); ++d) v.shape[d] = std::max<int64_t>(v.shape[d], -1);
   }
   if (v.kind == VarKind::lod_tensor) v.lod_level = type.lod_tensor().lod_level();
   if (v.kind == VarKind::lod_tensor_array) v.lod_level = type.tensor_array().lod_level();
@@ -48,6 +53,10 @@ Var fields_of(const VarDesc& record) {
 void set_tensor(VarType::TensorDesc& t, const Var& v) {
   if (t.has_data_type() && !expressible(t)) return;
   t.set_data_type(static_cast<int32_t>(v.dtype));
+  const auto same = [](int64_t was, int64_t now) { return std::max<int64_t>(was, -1) == now; };
+  if (odd_lengths(t) &&
+      std::equal(t.dims().begin(), t.dims().end(), v.shape.begin(), v.shape.end(), same))
+    return;  // as it was read
   t.clear_dims();
   for (const int64_t dim : v.shape) t.add_dims(dim);
 }

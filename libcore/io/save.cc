@@ -65,7 +65,8 @@ void write_vars(const std::string& where, const VarList& given, const ValueSourc
       add_tensor(parts, *value.tensor);
     if (filename.empty()) put(v->name, one);
   }
-  if (!filename.empty()) put(filename, all);
+  // As PaddlePaddle: it refuses to load a file of no variables.
+  if (!filename.empty() && !vars.empty()) put(filename, all);
 }
 
 LoadedValue read_value(BinaryReader& in, const Var& v) {
@@ -155,6 +156,9 @@ void load_vars(const std::string& directory, const VarList& given, const ValueSi
   require(is_directory(directory), Error::Kind::io, "cannot load from '", directory,
           "': there is no such directory; check the path, or save a model there first");
   const VarList vars = sorted(given);
+  if (vars.empty() && !filename.empty() &&
+      !is_file((std::filesystem::path(directory) / filename).string()))
+    return;
   std::vector<std::string> problems;
   std::vector<LoadedValue> loaded;
   const auto take = [&](BinaryReader& in, const Var& v) {

@@ -44,6 +44,17 @@ void slide(int64_t* window, int64_t steps, int64_t bins, const int64_t* batch) {
   std::copy_n(batch, bins, window + (steps - 1) * bins);
 }
 
+// The new batch takes the place of the oldest.
+void turn(int64_t* ring, int64_t steps, int64_t bins, const int64_t* batch) {
+  int64_t *sum = ring + steps * bins, &batches = ring[(steps + 1) * bins];
+  int64_t* place = ring + (batches % steps + steps) % steps * bins;
+  for (int64_t b = 0; b < bins; ++b) {
+    sum[b] += batch[b] - place[b];
+    place[b] = batch[b];
+  }
+  ++batches;
+}
+
 void add_up(const int64_t* window, int64_t steps, int64_t bins, int64_t* sum) {
   std::fill_n(sum, bins, 0);
   for (int64_t s = 0; s < steps; ++s)
@@ -69,8 +80,9 @@ void count(Scratch& scratch, int64_t n, int64_t step, const T* p, const int64_t*
     ++(label[row] != 0 ? positive : negative)[bin];
   }
   if (s.steps == 0) return;
-  slide(s.positive, s.steps, s.bins, positive);
-  slide(s.negative, s.steps, s.bins, negative);
+  const auto add = s.ring ? turn : slide;
+  add(s.positive, s.steps, s.bins, positive);
+  add(s.negative, s.steps, s.bins, negative);
 }
 
 }  // namespace
@@ -103,7 +115,9 @@ void count_predictions(const Device&, Scratch& scratch, int64_t n, int64_t step,
 
 void curve_area(const Device&, Scratch& scratch, const AucState& s, bool roc, double* area) {
   Histogram all{s.bins, s.positive, s.negative};
-  if (s.steps > 0) {
+  if (s.steps > 0 && s.ring) {
+    all = {s.bins, s.positive + s.steps * s.bins, s.negative + s.steps * s.bins};
+  } else if (s.steps > 0) {
     auto* sums = scratch.get<int64_t>(2 * s.bins);
     add_up(s.positive, s.steps, s.bins, sums);
     add_up(s.negative, s.steps, s.bins, sums + s.bins);

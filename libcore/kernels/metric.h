@@ -12,10 +12,15 @@ int64_t count_hits(const Device& device, int64_t n, int64_t k, const int64_t* fo
                    const int64_t* label);
 
 // The area under a curve, of predictions counted per bin of their probability. With `steps` > 0
-// the counts are those of the last so many batches, [steps, bins] each, the newest last.
+// the counts are those of the last so many batches: as PaddlePaddle 1.8 keeps them (`ring`),
+// [steps, bins] written in turn, their sum [bins] and the number of batches so far; or as 1.5 does,
+// [steps, bins] with the newest last.
 struct AucState {
   int64_t bins, steps;
+  bool ring;
   int64_t *positive, *negative;
+
+  static int64_t ring_size(int64_t bins, int64_t steps) { return (steps + 1) * bins + 1; }
 };
 
 // Of n probabilities, `step` apart: the first that is none; -1 if all are.

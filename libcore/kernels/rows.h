@@ -78,6 +78,14 @@ void clear_rows(const Device&, const int64_t* ids, int64_t count, int64_t id, in
     if (ids[i] == id) std::fill_n(values + i * width, width, T(0));
 }
 
+// table[ids[i], :] = values[i, :], in order of i where ids repeat.
+template <class T>
+void scatter_rows(const Device&, const int64_t* ids, int64_t count, int64_t width, const T* values,
+                  T* table) {
+  for (int64_t i = 0; i < count; ++i)
+    std::copy_n(values + i * width, width, table + ids[i] * width);
+}
+
 // out[i] = ids[i], as 64-bit numbers.
 inline void widen_ids(const Device&, const int32_t* ids, int64_t count, int64_t* out) {
   std::copy_n(ids, count, out);

@@ -84,10 +84,9 @@ std::string sequence_pool(const Builder& b, const std::string& input, const std:
   const std::string out = layer.tmp(), index = layer.tmp();
   Op op{.type = "sequence_pool",
         .in = {{"X", {input}}},
-        .out = {{"Out", {out}}},
+        .out = {{"Out", {out}}, {"MaxIndex", {index}}},  // PaddlePaddle wants it for all types
         .attrs = {
             {"pooltype", upper}, {"is_test", options.is_test}, {"pad_value", options.pad_value}}};
-  if (pool_type == "max") op.out.set("MaxIndex", {index});
   b.op(std::move(op));
   return out;
 }

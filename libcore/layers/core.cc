@@ -131,7 +131,7 @@ std::string layer_norm(const Builder& b, const std::string& input,
 
 std::string create_parameter(const Builder& b, const Shape& shape,
                              const CreateParameterOptions& options) {
-  const Layer layer(b, "create_parameter");
+  const Layer layer(b, "create_parameter", options.name);
   ParamAttr attr = options.attr;
   if (attr.name.empty()) attr.name = options.name;
   return options.is_bias ? layer.bias(attr, shape, options.dtype)

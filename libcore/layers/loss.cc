@@ -95,12 +95,14 @@ Auc auc(const Builder& b, const std::string& input, const std::string& label,
   const Layer layer(b, "auc");
   Auc r{.auc = layer.tmp(), .batch_auc = layer.tmp()};
   for (int i = 0; i < 4; ++i) {
-    const int64_t rows = i < 2 && options.slide_steps > 0 ? options.slide_steps : 1;
-    r.states.push_back(b.global_var({.dtype = DType::i64,
-                                     .shape = {rows, options.num_thresholds + 1},
-                                     .persistable = true,
-                                     .stop_gradient = true},
-                                    init::Constant{0}));
+    // The window's shape is that of PaddlePaddle 1.8 (kernels/metric.h).
+    const int64_t bins = int64_t{options.num_thresholds} + 1;
+    const bool window = i < 2 && options.slide_steps > 0;
+    const Shape shape =
+        window ? Shape{(1 + int64_t{options.slide_steps}) * bins + 1} : Shape{1, bins};
+    r.states.push_back(b.global_var(
+        {.dtype = DType::i64, .shape = shape, .persistable = true, .stop_gradient = true},
+        init::Constant{0}));
   }
   const auto append = [&](const std::string& out, const std::string& pos, const std::string& neg,
                           int32_t slide_steps) {

@@ -23,7 +23,7 @@ using Resolve = std::function<std::string(const std::string&)>;
 struct LayerRow {
   std::string_view type, meaning;
   // Declares and reads the arguments. What it returns may be called if there were no problems.
-  Make (*declare)(Arguments&, const Resolve&);
+  std::function<Make(Arguments&, const Resolve&)> declare;
 };
 struct OptimizerRow {
   std::string_view type, meaning;

@@ -14,6 +14,7 @@ std::vector<LayerRow> math_rows();   // arithmetic and activations
 std::vector<LayerRow> shape_rows();  // shapes, types
 std::vector<LayerRow> fill_rows();   // values from nothing
 std::vector<LayerRow> logic_rows();  // comparisons and what is made of them
+std::vector<LayerRow> op_rows();     // one op each; see op_layers.h
 
 // The variables that a list of names stands for.
 inline Names resolved(const Resolve& at, const Refs& refs) {

@@ -74,6 +74,14 @@ struct Schedule {
   std::string step;
 };
 
+// The rate in a variable that is saved with the model, as PaddlePaddle has it.
+std::string kept(const Builder& b, const std::string& rate, const std::string& name) {
+  const std::string var = b.block().find_local(name) ? b.new_name(name) : name;
+  create_global_var(b, {1}, 0, DType::f32, {.persistable = true, .name = var});
+  b.op({.type = "assign", .in = {{"X", {rate}}}, .out = {{"Out", {var}}}});
+  return var;
+}
+
 std::string periods(const Builder& b, const Schedule& s, float decay_steps, bool staircase) {
   require(decay_steps > 0, Error::Kind::config, "decay_steps must be positive, found ",
           decay_steps);
@@ -135,7 +143,7 @@ std::string piecewise_decay(const Builder& b, const std::vector<int64_t>& bounda
     const std::string below = s.a.below(s.step, static_cast<float>(boundaries[i]));
     rate = s.a.choose(below, s.a.constant(values[i]), rate);
   }
-  return rate;
+  return kept(b, rate, "learning_rate");
 }
 
 std::string noam_decay(const Builder& b, float d_model, float warmup_steps) {
@@ -169,7 +177,8 @@ std::string linear_lr_warmup(const Builder& b, const LearningRate& learning_rate
   const std::string rising = s.a.add(s.a.mul(s.step, (end_lr - start_lr) / warmup_steps), start_lr);
   const std::string after =
       learning_rate.var.empty() ? s.a.constant(learning_rate.value) : learning_rate.var;
-  return s.a.choose(s.a.below(s.step, warmup_steps), rising, after);
+  return kept(b, s.a.choose(s.a.below(s.step, warmup_steps), rising, after),
+              "learning_rate_warmup");
 }
 
 }  // namespace paddle

@@ -8,6 +8,7 @@
 
 #include "kernels/map.h"
 #include "kernels/math.h"
+#include "kernels/memory.h"
 #include "ops/common.h"
 
 namespace paddle {
@@ -99,7 +100,8 @@ struct LeakyRelu {
   float alpha;
   explicit LeakyRelu(const Bind& b) : alpha(b.attr<float>("alpha")) {}
   PS_HD auto f(auto x) const { return x > 0 ? x : alpha * x; }
-  PS_HD auto grad(auto x, auto dy) const { return x > 0 ? dy : alpha * dy; }
+  // x and y have one sign; infer_leaky_relu sees to it.
+  PS_HD auto grad(auto y, auto dy) const { return y > 0 ? dy : alpha * dy; }
 };
 struct Relu6 {
   float threshold;
@@ -165,8 +167,9 @@ struct SoftRelu {  // log(1 + e^x), x limited to [-threshold, threshold]
     const T inside = x < -limit ? -limit : x > limit ? limit : x;
     return (inside > 0 ? inside : 0) + paddle::log(1 + paddle::exp(-std::abs(inside)));
   }
-  PS_HD auto grad(auto x, auto dy) const {
-    return x > -threshold && x < threshold ? dy * paddle::sigmoid(x) : 0;
+  template <class T>
+  PS_HD T grad(T y, T dy) const {
+    return y > f(-T(threshold)) && y < f(T(threshold)) ? dy * (1 - paddle::exp(-y)) : 0;
   }
 };
 struct Brelu {
@@ -303,6 +306,25 @@ std::vector<Op> zero_grad(const Op& forward, const Want& want) {
   return {Op{.type = "fill_zeros_like", .in = {{"X", {x}}}, .out = {{"Out", {grad_name(x)}}}}};
 }
 
+Kernel bind_zeros(const Bind& b) {
+  const Arg dx = b.out("X@GRAD");
+  if (!dx) return [](const Run&) {};
+  return with_float(b.dtype("Out@GRAD"), [&](auto t) -> Kernel {
+    using T = decltype(t);
+    return [=](const Run& r) { fill(r, r[dx].numel(), r[dx].as<T>(), T(0)); };
+  });
+}
+
+void infer_leaky_relu_grad(Infer& i) {
+  i.check(i.has("Out") || i.has("X"), "one of the inputs 'Out' and 'X' must be there");
+  infer_grad_same(i);
+}
+
+void infer_leaky_relu(Infer& i) {
+  i.check(i.attr<float>("alpha") >= 0, "alpha must not be below 0, found ", i.attr<float>("alpha"));
+  infer_same(i);
+}
+
 void add_step(std::vector<OpDef>& defs, const std::string& type, BindFn forward) {
   defs.push_back({.type = type,
                   .in = {{"X"}},
@@ -311,6 +333,12 @@ void add_step(std::vector<OpDef>& defs, const std::string& type, BindFn forward)
                   .bind = forward,
                   .make_grad = zero_grad,
                   .inplace = {{"X", "Out"}}});
+  // PaddlePaddle's programs have a gradient op.
+  defs.push_back({.type = type + "_grad",
+                  .in = {{"Out@GRAD"}},
+                  .out = {{"X@GRAD", SlotDef::optional}},
+                  .infer = infer_grad_same,
+                  .bind = bind_zeros});
 }
 
 }  // namespace
@@ -336,7 +364,11 @@ std::vector<OpDef> activation_ops() {
   add_step(defs, "ceil", bind_unary<Ceil>);
   add_step(defs, "round", bind_unary<Round>);
   add_step(defs, "sign", bind_unary<Sign>);
-  add(defs, "leaky_relu", "X", binds<LeakyRelu>, {{"alpha", 0.02f}});
+  add(defs, "leaky_relu", "Out", binds<LeakyRelu>, {{"alpha", 0.02f}});
+  defs[defs.size() - 2].infer = infer_leaky_relu;
+  defs.back().infer = infer_leaky_relu_grad;
+  defs.back().in = {
+      {"Out", SlotDef::optional}, {"X", SlotDef::optional}, {"Out@GRAD"}};  // X: of 1.5
   add(defs, "relu6", "Out", binds<Relu6>, {{"threshold", 6.0f}});
   add(defs, "elu", "X", binds<Elu>, {{"alpha", 1.0f}});
   add(defs, "swish", "X", binds<Swish>, {{"beta", 1.0f}});
@@ -344,7 +376,7 @@ std::vector<OpDef> activation_ops() {
   add(defs, "pow", "X", binds<Pow>, {{"factor", 1.0f}});
   add(defs, "gelu", "X", binds<Gelu>);
   add(defs, "tanh_shrink", "X", binds<TanhShrink>);
-  add(defs, "soft_relu", "X", binds<SoftRelu>, {{"threshold", 40.0f}});
+  add(defs, "soft_relu", "Out", binds<SoftRelu>, {{"threshold", 40.0f}});
   add(defs, "brelu", "X", binds<Brelu>, {{"t_min", 0.0f}, {"t_max", 24.0f}});
   add(defs, "stanh", "X", binds<Stanh>, {{"scale_a", 2.0f / 3.0f}, {"scale_b", 1.7159f}});
   // Those that give the same bits wherever an element stands.

@@ -136,16 +136,22 @@ void add_batch_norm(std::vector<OpDef>& defs) {
                   .infer = infer_batch_norm,
                   .bind = bind_batch_norm,
                   .grad = {"batch_norm_grad",
-                           {"X", "Scale", "SavedMean", "SavedVariance", "Y@GRAD"},
+                           {"X", "Scale", "Bias", "SavedMean", "SavedVariance", "Y@GRAD"},
                            {"X@GRAD", "Scale@GRAD", "Bias@GRAD"}}});
   defs.push_back({.type = "batch_norm_grad",
-                  .in = {{"X"}, {"Scale"}, {"SavedMean"}, {"SavedVariance"}, {"Y@GRAD"}},
+                  .in = {{"X"},
+                         {"Scale"},
+                         {"Bias", SlotDef::optional},  // PaddlePaddle reads its shape
+                         {"SavedMean"},
+                         {"SavedVariance"},
+                         {"Y@GRAD"}},
                   .out = {{"X@GRAD", SlotDef::optional},
                           {"Scale@GRAD", SlotDef::optional},
                           {"Bias@GRAD", SlotDef::optional}},
                   .attrs = attrs,
                   .infer = infer_batch_norm_grad,
-                  .bind = bind_batch_norm_grad});
+                  .bind = bind_batch_norm_grad,
+                  .shape_only = {"Bias"}});
 }
 
 }  // namespace

@@ -1,5 +1,9 @@
 #include "ops/common.h"
 
+#include <algorithm>
+
+#include "kernels/memory.h"
+
 namespace paddle {
 
 void infer_same(Infer& i) { i.out_like("Out", "X"); }
@@ -24,8 +28,65 @@ Op scaled_grad(const Op& forward, const std::string& name, float factor) {
           .attrs = {{"scale", factor}}};
 }
 
+std::optional<Longs> GivenNumbers::get(const Infer& i) const {
+  if (i.has(whole)) return i.values(whole);
+  if (!i.has(parts)) return i.attr<Longs>(attr);
+  Longs all;
+  for (int k = 0; k < i.count(parts); ++k) {
+    const auto one = i.values(parts, k);
+    if (!one) return std::nullopt;
+    i.check(one->size() == 1, i.describe(parts, k), " must have one element");
+    all.push_back(one->front());
+  }
+  return all;
+}
+
+int64_t GivenNumbers::count(const Infer& i) const {
+  if (i.has(whole)) return i.shape(whole).numel();
+  return i.has(parts) ? i.count(parts) : static_cast<int64_t>(i.attr<Longs>(attr).size());
+}
+
+std::vector<SlotDef> GivenNumbers::slots() const {
+  std::vector<SlotDef> out;
+  if (!whole.empty()) out.push_back({whole, SlotDef::optional});
+  if (!parts.empty()) out.push_back({parts, SlotDef::optional | SlotDef::many});
+  return out;
+}
+
+std::vector<std::string> GivenNumbers::slot_names() const {
+  std::vector<std::string> out;
+  for (const SlotDef& s : slots()) out.push_back(s.name);
+  return out;
+}
+
+GivenNumbersArg::GivenNumbersArg(const Bind& b, const GivenNumbers& given)
+    : whole_(b.in(given.whole)), parts_(b.in(given.parts)) {
+  if (!whole_ && !parts_) attr_ = b.attr<Longs>(given.attr);
+}
+
+Longs GivenNumbersArg::get(const Run& r) const {
+  if (!whole_ && !parts_) return attr_;
+  Longs all;
+  const auto read = [&](const View& v) {
+    with_int(v.dtype, [&](auto t) {
+      for (int64_t k = 0; k < v.numel(); ++k)
+        all.push_back(static_cast<int64_t>(read_one(r, v.as<const decltype(t)>() + k)));
+    });
+  };
+  if (whole_) read(r[whole_]);
+  for (int k = 0; !whole_ && k < parts_.count; ++k) read(r.at(parts_, k));
+  return all;
+}
+
+const GivenNumbers shape_numbers{"ShapeTensor", "ShapeTensorList", "shape"};
+
 void infer_shape_attr(Infer& i) {
-  const auto dims = i.attr<Longs>("shape");
+  const auto known = shape_numbers.get(i);
+  const auto count = static_cast<size_t>(std::max<int64_t>(shape_numbers.count(i), 0));
+  const Longs dims = known.value_or(Longs(count, -1));
+  const bool negative = std::any_of(dims.begin(), dims.end(), [](int64_t d) { return d < 0; });
+  i.check(!(known && negative && shape_numbers.by_tensor(i.op())), "the shape ", attr_text(dims),
+          " has a length below 0");
   i.out("Out", Shape(std::span<const int64_t>(dims)), dtype_attr(i.op().attrs, "dtype"));
 }
 

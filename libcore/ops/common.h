@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -33,7 +34,34 @@ decltype(auto) with_number(DType t, const F& f) {
   }
 }
 
-// Out has the shape of the attribute "shape" and the type of "dtype".
+// Numbers of a shape rule that may be given as tensors: those of the tensor in slot `whole`, else
+// those of the one-element tensors in slot `parts`, else the attribute. A slot name may be "".
+struct GivenNumbers {
+  std::string whole, parts, attr;
+
+  bool by_tensor(const Op& op) const { return op.in.has(whole) || op.in.has(parts); }
+  // Nothing where they are known only when a plan is laid out.
+  std::optional<Longs> get(const Infer& i) const;
+  // How many there are; -1 if that is not known either.
+  int64_t count(const Infer& i) const;
+  // The slots, as optional ones of a definition.
+  std::vector<SlotDef> slots() const;
+  std::vector<std::string> slot_names() const;
+};
+// The same for a kernel, which must not read the attribute where there is a tensor.
+class GivenNumbersArg {
+ public:
+  GivenNumbersArg(const Bind& b, const GivenNumbers& given);
+  Longs get(const Run& r) const;
+
+ private:
+  Arg whole_, parts_;
+  Longs attr_;
+};
+
+// Out has the shape of the attribute "shape", or of the tensors in its place (`shape_numbers`), and
+// the type of "dtype".
+extern const GivenNumbers shape_numbers;
 void infer_shape_attr(Infer& i);
 // The same, with dimension "output_dim_idx" as long as dimension "input_dim_idx" of Input.
 void infer_shape_like_batch(Infer& i);

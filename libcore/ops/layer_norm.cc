@@ -87,16 +87,22 @@ std::vector<OpDef> layer_norm_ops() {
        .infer = infer_layer_norm,
        .bind = bind_layer_norm,
        .grad = {"layer_norm_grad",
-                {"X", "Scale", "Mean", "Variance", "Y@GRAD"},
+                {"X", "Scale", "Bias", "Mean", "Variance", "Y@GRAD"},
                 {"X@GRAD", "Scale@GRAD", "Bias@GRAD"}}});
   defs.push_back({.type = "layer_norm_grad",
-                  .in = {{"X"}, {"Scale", SlotDef::optional}, {"Mean"}, {"Variance"}, {"Y@GRAD"}},
+                  .in = {{"X"},
+                         {"Scale", SlotDef::optional},
+                         {"Bias", SlotDef::optional},  // PaddlePaddle reads its shape
+                         {"Mean"},
+                         {"Variance"},
+                         {"Y@GRAD"}},
                   .out = {{"X@GRAD", SlotDef::optional},
                           {"Scale@GRAD", SlotDef::optional},
                           {"Bias@GRAD", SlotDef::optional}},
                   .attrs = attrs,
                   .infer = infer_layer_norm_grad,
-                  .bind = bind_layer_norm_grad});
+                  .bind = bind_layer_norm_grad,
+                  .shape_only = {"Bias"}});
   return defs;
 }
 

@@ -54,11 +54,15 @@ void infer_auc(Infer& i) {
               (label.numel() < 0 || p[0] < 0 || label.numel() == p[0]),
           "the shape of ", i.describe("Label"), " must be [N, 1] for ", i.describe("Predict"));
   i.check(i.dtype("Label") == DType::i64, "Label must be int64, found ", name_of(i.dtype("Label")));
-  const int64_t needed = rows_of_window(steps) * (int64_t{thresholds} + 1);
+  const int64_t bins = int64_t{thresholds} + 1, needed = rows_of_window(steps) * bins;
+  const int64_t ring = AucState::ring_size(bins, steps);
   for (const char* slot : {"StatPos", "StatNeg"}) {
     const int64_t n = i.shape(slot).numel();
-    i.check(n < 0 || n == needed, i.describe(slot), " must hold ", needed, " counts: [",
-            rows_of_window(steps), ", num_thresholds + 1 = ", thresholds + 1, "]");
+    i.check(n < 0 || n == needed || (steps > 0 && n == ring), i.describe(slot), " must hold ",
+            needed, " counts, [", rows_of_window(steps), ", num_thresholds + 1 = ", bins, "]",
+            steps > 0 ? text(", or ", ring, ", (slide_steps + 1) * (num_thresholds + 1) + 1") : "");
+    i.check(n < 0 || i.shape("StatPos").numel() < 0 || n == i.shape("StatPos").numel(),
+            i.describe("StatPos"), " and ", i.describe("StatNeg"), " must have one shape");
     i.check(i.dtype(slot) == DType::i64, slot, " must be int64, found ", name_of(i.dtype(slot)));
     i.out_like(text(slot, "Out"), slot);
   }
@@ -88,7 +92,8 @@ Kernel bind_auc(const Bind& b) {
               ", which is no probability: put a softmax or sigmoid before auc");
       copy(r, r[pos].numel(), r[pos_out].as<int64_t>(), r[pos].as<const int64_t>());
       copy(r, r[neg].numel(), r[neg_out].as<int64_t>(), r[neg].as<const int64_t>());
-      const AucState state{bins, steps, r[pos_out].as<int64_t>(), r[neg_out].as<int64_t>()};
+      const bool ring = r[pos].numel() == AucState::ring_size(bins, steps);
+      const AucState state{bins, steps, ring, r[pos_out].as<int64_t>(), r[neg_out].as<int64_t>()};
       count_predictions(r, r.scratch, n, width, p, r[label].as<const int64_t>(), state);
       curve_area(r, r.scratch, state, roc, r[auc].as<double>());
     };

@@ -50,7 +50,9 @@ Kernel bind_gaussian(const Bind& b) {
   });
 }
 
+// Saved programs have the shape of these ops as a list of 32-bit numbers.
 Attrs with_batch(Attrs attrs) {
+  attrs.set("shape", Ints{});
   attrs.set("input_dim_idx", 0);
   attrs.set("output_dim_idx", 0);
   return attrs;
@@ -62,25 +64,29 @@ std::vector<OpDef> random_ops() {
   const auto f32 = static_cast<int32_t>(DType::f32);
   const Attrs normal{
       {"shape", Longs{}}, {"mean", 0.0f}, {"std", 1.0f}, {"seed", 0}, {"dtype", f32}};
+  Attrs truncated = normal;
+  truncated.set("shape", Ints{});
   const Attrs uniform{
       {"shape", Longs{}}, {"min", -1.0f}, {"max", 1.0f}, {"seed", 0}, {"dtype", f32}};
   return {
       {.type = "uniform_random",
-       .in = {},
+       .in = shape_numbers.slots(),
        .out = {{"Out"}},
        .attrs = uniform,
        .infer = infer_shape_attr,
-       .bind = bind_uniform},
+       .bind = bind_uniform,
+       .shape_values = shape_numbers.slot_names()},
       {.type = "gaussian_random",
-       .in = {},
+       .in = shape_numbers.slots(),
        .out = {{"Out"}},
        .attrs = normal,
        .infer = infer_shape_attr,
-       .bind = bind_gaussian},
+       .bind = bind_gaussian,
+       .shape_values = shape_numbers.slot_names()},
       {.type = "truncated_gaussian_random",
        .in = {},
        .out = {{"Out"}},
-       .attrs = normal,
+       .attrs = truncated,
        .infer = infer_shape_attr,
        .bind = bind_truncated},
       {.type = "uniform_random_batch_size_like",

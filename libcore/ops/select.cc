@@ -55,22 +55,38 @@ Kernel bind_gather(const Bind& b) {
 
 Kernel bind_gather_grad(const Bind& b) {
   const Arg index = b.in("Index"), dy = b.in("Out@GRAD"), dx = b.out("X@GRAD");
+  const bool overwrite = b.attr<bool>("overwrite");
   return with_float(b.dtype("Out@GRAD"), [&](auto t) -> Kernel {
     using T = decltype(t);
     return [=](const Run& r) {
       const Shape& s = r[dx].shape;
       fill(r, r[dx].numel(), r[dx].as<T>(), T(0));
+      if (overwrite)
+        return scatter_rows(r, checked_ids(r, r[index], s[0]), r[index].numel(),
+                            s.product(1, s.rank()), r[dy].as<const T>(), r[dx].as<T>());
       scatter_add_rows(r, checked_ids(r, r[index], s[0]), r[index].numel(), s.product(1, s.rank()),
                        T(1), r[dy].as<const T>(), r[dx].as<T>());
     };
   });
 }
 
+const GivenNumbers depth_number{"depth_tensor", "", "depth"}, k_number{"K", "", "k"};
+
+// The one number of an attribute, or of a tensor in its place; -1 where that is not known yet.
+int64_t one_given(const Infer& i, const GivenNumbers& given) {
+  if (!given.by_tensor(i.op())) return i.attr<int32_t>(given.attr);
+  const auto all = given.get(i);
+  if (!all) return -1;
+  i.check(all->size() == 1, i.describe(given.whole), " must have one element");
+  i.check(all->front() > 0, given.attr, " must be above 0, found ", all->front());
+  return all->front();
+}
+
 void infer_one_hot(Infer& i) {
   Shape out = i.shape("X");
-  const auto depth = i.attr<int32_t>("depth");
+  const int64_t depth = one_given(i, depth_number);
   check_int(i, "X");
-  i.check(depth > 0, "depth must be above 0, found ", depth);
+  i.check(depth > 0 || i.has("depth_tensor"), "depth must be above 0, found ", depth);
   if (i.op().type == "one_hot_v2") {
     i.check(out.rank() >= 1, i.describe("X"), " needs at least one dimension");
     out.append(depth);
@@ -87,7 +103,6 @@ void infer_one_hot(Infer& i) {
 
 Kernel bind_one_hot(const Bind& b) {
   const Arg x = b.in("X"), out = b.out("Out");
-  const int64_t depth = b.attr<int32_t>("depth");
   const bool any = b.attr<bool>("allow_out_of_range");
   return with_int(b.dtype("X"), [&](auto i) {
     return with_dtype(b.out_dtype("Out"), [&](auto t) -> Kernel {
@@ -95,6 +110,7 @@ Kernel bind_one_hot(const Bind& b) {
       using T = decltype(t);
       return [=](const Run& r) {
         const Id* ids = r[x].as<const Id>();
+        const int64_t depth = r[out].shape[r[out].shape.rank() - 1];
         const int64_t n = r[x].numel(), bad = one_hot(r, n, depth, ids, r[out].as<T>());
         require(bad < 0 || any, Error::Kind::data, "op one_hot: the id ",
                 bad < 0 ? Id{0} : read_one(r, ids + bad), " at place ", bad, " is outside of [0, ",
@@ -131,11 +147,11 @@ Kernel bind_arg(const Bind& b) {
 
 void infer_top_k(Infer& i) {
   Shape out = i.shape("X");
-  const auto k = i.attr<int32_t>("k");
+  const int64_t k = one_given(i, k_number);
   i.check(out.rank() >= 1, i.describe("X"), " needs a dimension to choose from");
   int64_t& last = out[out.rank() - 1];
-  i.check(k >= 1 && (last < 0 || k <= last), "k is ", k, ", but ", i.describe("X"), " has ", last,
-          " elements per row");
+  i.check((k < 0 && i.has("K")) || (k >= 1 && (last < 0 || k <= last)), "k is ", k, ", but ",
+          i.describe("X"), " has ", last, " elements per row");
   last = k;
   i.out("Out", out, i.dtype("X"));
   i.out("Indices", out, DType::i64);
@@ -145,11 +161,11 @@ void infer_top_k(Infer& i) {
 
 Kernel bind_top_k(const Bind& b) {
   const Arg x = b.in("X"), out = b.out("Out"), indices = b.out("Indices");
-  const int64_t k = b.attr<int32_t>("k");
   return with_dtype(b.dtype("X"), [&](auto t) -> Kernel {
     using T = decltype(t);
     return [=](const Run& r) {
       const Around a(r[x].shape, -1);
+      const int64_t k = r[out].shape[r[out].shape.rank() - 1];
       top_k(r, a.outer, a.n, k, r[x].as<const T>(), r[out].as<T>(), r[indices].as<int64_t>());
     };
   });
@@ -157,11 +173,11 @@ Kernel bind_top_k(const Bind& b) {
 
 Kernel bind_top_k_grad(const Bind& b) {
   const Arg indices = b.in("Indices"), dy = b.in("Out@GRAD"), dx = b.out("X@GRAD");
-  const int64_t k = b.attr<int32_t>("k");
   return with_float(b.dtype("Out@GRAD"), [&](auto t) -> Kernel {
     using T = decltype(t);
     return [=](const Run& r) {
       const Around a(r[dx].shape, -1);
+      const int64_t k = r[indices].shape[r[indices].shape.rank() - 1];
       const auto* ids = r[indices].as<const int64_t>();
       const int64_t bad = first_bad_id(r, ids, a.outer * k, a.n);
       require(bad < 0, Error::Kind::data, "place ", bad < 0 ? 0 : read_one(r, ids + bad), " of '",
@@ -182,26 +198,31 @@ std::vector<OpDef> select_ops() {
   arg_min.type = "arg_min";
   arg_min.bind = bind_arg<false>;
   const OpDef one_hot{.type = "one_hot",
-                      .in = {{"X"}},
+                      .in = {{"X"}, {"depth_tensor", SlotDef::optional}},
                       .out = {{"Out"}},
                       .attrs = {{"depth", -1},
                                 {"dtype", static_cast<int32_t>(DType::f32)},
                                 {"allow_out_of_range", false}},
                       .infer = infer_one_hot,
                       .bind = bind_one_hot,
-                      .required_attrs = {"depth"}};
+                      .shape_values = {"depth_tensor"}};
   OpDef one_hot_v2 = one_hot;
   one_hot_v2.type = "one_hot_v2";
+  // Which gradient a row gets that was gathered more than once: the sum, or (PaddlePaddle's layer
+  // unless it is said otherwise) the last.
+  const Attrs gather_attrs{{"overwrite", false}};
   return {
       {.type = "gather",
        .in = {{"X"}, {"Index"}},
        .out = {{"Out"}},
+       .attrs = gather_attrs,
        .infer = infer_gather,
        .bind = bind_gather,
        .grad = {"gather_grad", {"X", "Index", "Out@GRAD"}, {"X@GRAD"}}},
       {.type = "gather_grad",
        .in = {{"X"}, {"Index"}, {"Out@GRAD"}},
        .out = {{"X@GRAD", SlotDef::optional}},
+       .attrs = gather_attrs,
        .infer = infer_grad_same,
        .bind = bind_gather_grad,
        .shape_only = {"X"}},
@@ -210,19 +231,21 @@ std::vector<OpDef> select_ops() {
       arg_max,
       arg_min,
       {.type = "top_k",
-       .in = {{"X"}},
+       .in = {{"X"}, {"K", SlotDef::optional}},
        .out = {{"Out"}, {"Indices"}},
        .attrs = {{"k", 1}},
        .infer = infer_top_k,
        .bind = bind_top_k,
-       .grad = {"top_k_grad", {"X", "Indices", "Out@GRAD"}, {"X@GRAD"}}},
+       .grad = {"top_k_grad", {"X", "K", "Indices", "Out@GRAD"}, {"X@GRAD"}},
+       .shape_values = {"K"}},
       {.type = "top_k_grad",
-       .in = {{"X"}, {"Indices"}, {"Out@GRAD"}},
+       .in = {{"X"}, {"K", SlotDef::optional}, {"Indices"}, {"Out@GRAD"}},
        .out = {{"X@GRAD", SlotDef::optional}},
        .attrs = {{"k", 1}},
        .infer = infer_grad_same,
        .bind = bind_top_k_grad,
-       .shape_only = {"X"}},
+       .shape_only = {"X"},
+       .shape_values = {"K"}},
   };
 }
 

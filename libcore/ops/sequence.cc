@@ -44,6 +44,17 @@ void infer_pool(Infer& i) {
     i.out_meta("Out").lod_level = x.lod_level - 1;
 }
 
+// Only maxima need MaxIndex.
+std::vector<Op> make_pool_grad(const Op& forward, const Want& want) {
+  const std::string& x = forward.in["X"][0];
+  Op g{.type = "sequence_pool_grad", .in = {{"X", {x}}}, .attrs = forward.attrs};
+  if (pool_type(forward.attrs) == Pool::max && forward.out.has("MaxIndex"))
+    g.in.set("MaxIndex", forward.out["MaxIndex"]);
+  g.in.set("Out@GRAD", {grad_name(forward.out["Out"][0])});
+  g.out.set("X@GRAD", {want(x) ? grad_name(x) : std::string(empty_name)});
+  return {std::move(g)};
+}
+
 void infer_pool_grad(Infer& i) {
   check_sequence(i, "X");
   const Meta& x = i.in("X");
@@ -131,7 +142,8 @@ std::vector<OpDef> sequence_ops() {
        .attrs = pool_attrs,
        .infer = infer_pool,
        .bind = bind_pool,
-       .grad = {"sequence_pool_grad", {"X", "MaxIndex", "Out@GRAD"}, {"X@GRAD"}}},
+       .grad = {"sequence_pool_grad", {"X", "MaxIndex", "Out@GRAD"}, {"X@GRAD"}},
+       .make_grad = make_pool_grad},
       {.type = "sequence_pool_grad",
        .in = {{"X"}, {"MaxIndex", SlotDef::optional}, {"Out@GRAD"}},
        .out = {{"X@GRAD", SlotDef::optional}},
@@ -145,15 +157,16 @@ std::vector<OpDef> sequence_ops() {
        .attrs = {{"use_cudnn", false}, {"data_format", "AnyLayout"}},
        .infer = infer_softmax,
        .bind = bind_softmax,
-       .grad = {"sequence_softmax_grad", {"Out", "Out@GRAD"}, {"X@GRAD"}},
+       .grad = {"sequence_softmax_grad", {"X", "Out", "Out@GRAD"}, {"X@GRAD"}},
        .inplace = {{"X", "Out"}}},
       {.type = "sequence_softmax_grad",
-       .in = {{"Out"}, {"Out@GRAD"}},
+       .in = {{"X", SlotDef::optional}, {"Out"}, {"Out@GRAD"}},
        .out = {{"X@GRAD", SlotDef::optional}},
        .attrs = {{"use_cudnn", false}, {"data_format", "AnyLayout"}},
        .infer = infer_softmax_grad,
        .bind = bind_softmax_grad,
-       .inplace = {{"Out@GRAD", "X@GRAD"}}},
+       .inplace = {{"Out@GRAD", "X@GRAD"}},
+       .shape_only = {"X"}},
   };
 }
 

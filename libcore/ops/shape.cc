@@ -24,7 +24,7 @@ void out_as(Infer& i, const Shape& out, bool same_order = true) {
 }
 
 // The lengths of one inferred dimension: what is left of X when the named ones are taken out.
-int64_t rest_of(const Infer& i, const Shape& x, const Ints& wanted) {
+int64_t rest_of(const Infer& i, const Shape& x, const Longs& wanted) {
   int64_t left = 1, named = 1;
   for (int d = 0; d < x.rank(); ++d) {
     const bool copied = d < static_cast<int>(wanted.size()) && wanted[static_cast<size_t>(d)] == 0;
@@ -32,21 +32,41 @@ int64_t rest_of(const Infer& i, const Shape& x, const Ints& wanted) {
     if (x[d] < 0) return -1;
     left *= x[d];
   }
-  for (const int32_t w : wanted)
+  for (const int64_t w : wanted)
     if (w > 0) named *= w;
   i.check(left % named == 0, "cannot reshape ", i.describe("X"), " to ", attr_text(wanted), ": ",
           left, " elements are no multiple of ", named);
   return left / named;
 }
 
+const GivenNumbers reshape_numbers{"Shape", "ShapeTensor", "shape"};
+
+// Where the shape is a tensor whose elements are not known yet: what the attribute says beside it.
+void infer_later_shape(Infer& i) {
+  const auto expected = i.attr<Ints>("shape");
+  const int64_t rank = reshape_numbers.count(i);
+  i.check(rank != 0 && rank <= Shape::max_rank, "the shape has ", rank, " lengths");
+  Shape out;
+  for (int64_t d = 0; d < rank; ++d) {
+    const bool said = static_cast<int64_t>(expected.size()) == rank;
+    out.append(said && expected[static_cast<size_t>(d)] > 0 ? expected[static_cast<size_t>(d)]
+                                                            : -1);
+  }
+  out_as(i, out);
+}
+
 void infer_reshape(Infer& i) {
   const Shape& x = i.shape("X");
-  const auto wanted = i.attr<Ints>("shape");
-  i.check(!wanted.empty(), "the attribute 'shape' is empty");
+  const auto numbers = reshape_numbers.get(i);
+  if (!numbers) return infer_later_shape(i);
+  const Longs& wanted = *numbers;
+  i.check(!wanted.empty(), "the shape is empty");
+  i.check(wanted.size() <= Shape::max_rank, "the shape has ", wanted.size(),
+          " lengths, expected at most ", Shape::max_rank);
   Shape out;
   int unknown = -1;
   for (int d = 0; d < static_cast<int>(wanted.size()); ++d) {
-    const int32_t w = wanted[static_cast<size_t>(d)];
+    const int64_t w = wanted[static_cast<size_t>(d)];
     i.check(w >= -1, "the shape ", attr_text(wanted), " has a length of ", w);
     i.check(w != -1 || unknown < 0, "the shape ", attr_text(wanted), " has more than one -1");
     i.check(w != 0 || d < x.rank(), "the 0 at place ", d, " of the shape ", attr_text(wanted),
@@ -277,15 +297,18 @@ Kernel bind_assign_value(const Bind& b) {
 
 // An op that keeps the elements and their order, and the gradient that gives X its shape back.
 void add_reshaping(std::vector<OpDef>& defs, const std::string& type, const Attrs& attrs,
-                   void (*infer)(Infer&)) {
+                   void (*infer)(Infer&), const GivenNumbers& numbers = {}) {
+  std::vector<SlotDef> in = numbers.slots();
+  in.insert(in.begin(), SlotDef{"X"});
   defs.push_back({.type = type,
-                  .in = {{"X"}},
+                  .in = std::move(in),
                   .out = {{"Out"}, {"XShape", SlotDef::intermediate}},
                   .attrs = attrs,
                   .infer = infer,
                   .bind = bind_copy,
                   .grad = {type + "_grad", {"XShape", "Out@GRAD"}, {"X@GRAD"}},
-                  .inplace = {{"X", "Out"}}});
+                  .inplace = {{"X", "Out"}},
+                  .shape_values = numbers.slot_names()});
   defs.push_back({.type = type + "_grad",
                   .in = {{"XShape"}, {"Out@GRAD"}},
                   .out = {{"X@GRAD", SlotDef::optional}},
@@ -301,7 +324,7 @@ void add_reshaping(std::vector<OpDef>& defs, const std::string& type, const Attr
 std::vector<OpDef> shape_ops() {
   constexpr int32_t f32 = static_cast<int32_t>(DType::f32);
   std::vector<OpDef> defs;
-  add_reshaping(defs, "reshape2", {{"shape", Ints{}}}, infer_reshape);
+  add_reshaping(defs, "reshape2", {{"shape", Ints{}}}, infer_reshape, reshape_numbers);
   add_reshaping(defs, "squeeze2", {{"axes", Ints{}}}, infer_squeeze);
   add_reshaping(defs, "unsqueeze2", {{"axes", Ints{}}}, infer_unsqueeze);
   add_reshaping(defs, "flatten2", {{"axis", 1}}, infer_flatten);

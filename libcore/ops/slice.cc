@@ -9,11 +9,14 @@
 namespace paddle {
 namespace {
 
-// The attributes of a slice.
+const GivenNumbers start_numbers{"StartsTensor", "StartsTensorList", "starts"},
+    end_numbers{"EndsTensor", "EndsTensorList", "ends"},
+    times_numbers{"ExpandTimes", "expand_times_tensor", "expand_times"};
+
+// What a slice takes.
 struct Cuts {
-  Ints axes, starts, ends;
-  explicit Cuts(const Attrs& a)
-      : axes(a.get<Ints>("axes")), starts(a.get<Ints>("starts")), ends(a.get<Ints>("ends")) {}
+  Ints axes;
+  Longs starts, ends;
 };
 
 // Where a slice lies in its input: negative ends count from the back, and what lies outside is cut.
@@ -37,16 +40,23 @@ struct Box {
 
 void infer_slice(Infer& i) {
   const Shape& x = i.shape("Input");
-  const Cuts cuts(i.op().attrs);
+  const auto from = start_numbers.get(i), to = end_numbers.get(i);
+  const auto known = i.attr<Ints>("axes");
+  // Not known yet: like a slice of dimensions of unknown length.
+  Shape seen = x;
+  for (const int32_t a : known)
+    if ((!from || !to) && a >= 0 && a < x.rank()) seen[a] = -1;
+  const Longs any(known.size(), 0);
+  const Cuts cuts{known, from.value_or(any), to.value_or(any)};
   const auto& [axes, starts, ends] = cuts;
   i.check(axes.size() == starts.size() && axes.size() == ends.size(), "axes ", attr_text(axes),
           ", starts ", attr_text(starts), " and ends ", attr_text(ends),
           " must have as many entries");
   for (const int32_t a : axes)
     i.check(a >= 0 && a < x.rank(), "axis ", a, " is outside of ", i.describe("Input"));
-  const Box box(x, cuts);
+  const Box box(seen, cuts);
   for (size_t k = 0; k < axes.size(); ++k)
-    i.check(x[axes[k]] <= 0 || box.lengths[axes[k]] > 0, "the slice from ", starts[k], " to ",
+    i.check(seen[axes[k]] <= 0 || box.lengths[axes[k]] > 0, "the slice from ", starts[k], " to ",
             ends[k], " of axis ", axes[k], " of ", i.describe("Input"), " is empty");
   const auto dropped = i.attr<Ints>("decrease_axis");
   Shape out;
@@ -75,8 +85,10 @@ Strided slice_nest(const Shape& x, const Box& box, int64_t& offset) {
 
 Kernel bind_slice(const Bind& b) {
   const Arg x = b.in("Input"), out = b.out("Out");
-  const Cuts cuts(b.op().attrs);
+  const auto axes = b.attr<Ints>("axes");
+  const GivenNumbersArg starts(b, start_numbers), ends(b, end_numbers);
   return [=](const Run& r) {
+    const Cuts cuts{axes, starts.get(r), ends.get(r)};
     int64_t offset;
     const Strided nest = slice_nest(r[x].shape, Box(r[x].shape, cuts), offset);
     const size_t size = size_of(r[x].dtype);
@@ -95,10 +107,12 @@ struct PutBack {
 
 Kernel bind_slice_grad(const Bind& b) {
   const Arg x = b.in("Input"), dy = b.in("Out@GRAD"), dx = b.out("Input@GRAD");
-  const Cuts cuts(b.op().attrs);
+  const auto axes = b.attr<Ints>("axes");
+  const GivenNumbersArg starts(b, start_numbers), ends(b, end_numbers);
   return with_float(b.dtype("Out@GRAD"), [&](auto t) -> Kernel {
     using T = decltype(t);
     return [=](const Run& r) {
+      const Cuts cuts{axes, starts.get(r), ends.get(r)};
       int64_t offset;
       const Strided nest = slice_nest(r[x].shape, Box(r[x].shape, cuts), offset);
       fill(r, r[dx].numel(), r[dx].as<T>(), T(0));
@@ -109,28 +123,31 @@ Kernel bind_slice_grad(const Bind& b) {
 
 void infer_expand(Infer& i) {
   const Shape& x = i.shape("X");
-  const auto times = i.attr<Ints>("expand_times");
+  const auto known = times_numbers.get(i);
+  const Longs times = known.value_or(Longs(static_cast<size_t>(x.rank()), 1));
   i.check(static_cast<int>(times.size()) == x.rank(), "expand_times ", attr_text(times),
           " must have one entry for each dimension of ", i.describe("X"));
   Shape out = x;
   for (int d = 0; d < x.rank(); ++d) {
-    const int32_t n = times[static_cast<size_t>(d)];
+    const int64_t n = times[static_cast<size_t>(d)];
     i.check(n >= 1, "expand_times ", attr_text(times), " has an entry of ", n);
-    if (out[d] >= 0) out[d] *= n;
+    if (out[d] >= 0) out[d] = known ? out[d] * n : -1;
   }
   i.out("Out", out, i.dtype("X"));
-  if (x.rank() > 0 && times[0] == 1) i.share_lod("X", "Out");
+  if (x.rank() > 0 && known && times[0] == 1) i.share_lod("X", "Out");
 }
+
+// How often dimension d is repeated.
+int64_t times_of(const Shape& x, const Shape& out, int d) { return x[d] > 0 ? out[d] / x[d] : 1; }
 
 Kernel bind_expand(const Bind& b) {
   const Arg x = b.in("X"), out = b.out("Out");
-  const auto times = b.attr<Ints>("expand_times");
   return [=](const Run& r) {
     const Shape& shape = r[x].shape;
     const Strides from(shape), to(r[out].shape);
     Strided nest;
     for (int d = 0; d < shape.rank(); ++d) {
-      nest.add(times[static_cast<size_t>(d)], shape[d] * to[d], 0);
+      nest.add(times_of(shape, r[out].shape, d), shape[d] * to[d], 0);
       nest.add(shape[d], to[d], from[d]);
     }
     strided_copy(r, nest, size_of(r[x].dtype), r[out].data, r[x].data);
@@ -139,13 +156,12 @@ Kernel bind_expand(const Bind& b) {
 
 Kernel bind_expand_grad(const Bind& b) {
   const Arg x = b.in("X"), dy = b.in("Out@GRAD"), dx = b.out("X@GRAD");
-  const auto times = b.attr<Ints>("expand_times");
   return with_float(b.dtype("Out@GRAD"), [&](auto t) -> Kernel {
     using T = decltype(t);
     return [=](const Run& r) {
       Reduction sum;
       for (int d = 0; d < r[x].shape.rank(); ++d) {
-        sum.add(times[static_cast<size_t>(d)], true);
+        sum.add(times_of(r[x].shape, r[dy].shape, d), true);
         sum.add(r[x].shape[d], false);
       }
       sum.run<reducing::Sum>(r, r.scratch, r[dy].as<const T>(), r[dx].as<T>());
@@ -153,40 +169,57 @@ Kernel bind_expand_grad(const Bind& b) {
   });
 }
 
+// Slots of the op, and these that numbers may be given in.
+std::vector<SlotDef> with_numbers(std::vector<SlotDef> own,
+                                  std::initializer_list<GivenNumbers> numbers) {
+  for (const GivenNumbers& n : numbers)
+    for (const SlotDef& s : n.slots()) own.push_back(s);
+  return own;
+}
+
 }  // namespace
 
 std::vector<OpDef> slice_ops() {
   const Attrs slice_attrs = {
       {"axes", Ints{}}, {"starts", Ints{}}, {"ends", Ints{}}, {"decrease_axis", Ints{}}};
+  const std::vector<std::string> cut_slots = {"StartsTensor", "StartsTensorList", "EndsTensor",
+                                              "EndsTensorList"};
   return {
       {.type = "slice",
-       .in = {{"Input"}},
+       .in = with_numbers({{"Input"}}, {start_numbers, end_numbers}),
        .out = {{"Out"}},
        .attrs = slice_attrs,
        .infer = infer_slice,
        .bind = bind_slice,
-       .grad = {"slice_grad", {"Input", "Out@GRAD"}, {"Input@GRAD"}}},
+       .grad = {"slice_grad",
+                {"Input", "StartsTensor", "StartsTensorList", "EndsTensor", "EndsTensorList",
+                 "Out@GRAD"},
+                {"Input@GRAD"}},
+       .shape_values = cut_slots},
       {.type = "slice_grad",
-       .in = {{"Input"}, {"Out@GRAD"}},
+       .in = with_numbers({{"Input"}, {"Out@GRAD"}}, {start_numbers, end_numbers}),
        .out = {{"Input@GRAD", SlotDef::optional}},
        .attrs = slice_attrs,
        .infer = infer_grad_same,
        .bind = bind_slice_grad,
-       .shape_only = {"Input"}},
+       .shape_only = {"Input"},
+       .shape_values = cut_slots},
       {.type = "expand",
-       .in = {{"X"}},
+       .in = with_numbers({{"X"}}, {times_numbers}),
        .out = {{"Out"}},
        .attrs = {{"expand_times", Ints{}}},
        .infer = infer_expand,
        .bind = bind_expand,
-       .grad = {"expand_grad", {"X", "Out@GRAD"}, {"X@GRAD"}}},
+       .grad = {"expand_grad", {"X", "ExpandTimes", "expand_times_tensor", "Out@GRAD"}, {"X@GRAD"}},
+       .shape_values = times_numbers.slot_names()},
       {.type = "expand_grad",
-       .in = {{"X"}, {"Out@GRAD"}},
+       .in = with_numbers({{"X"}, {"Out@GRAD"}}, {times_numbers}),
        .out = {{"X@GRAD", SlotDef::optional}},
        .attrs = {{"expand_times", Ints{}}},
        .infer = infer_grad_same,
        .bind = bind_expand_grad,
-       .shape_only = {"X"}},
+       .shape_only = {"X"},
+       .shape_values = times_numbers.slot_names()},
   };
 }
 

@@ -2,6 +2,7 @@
 #include "bindings.h"
 #include "io/inference_model.h"
 #include "io/model_file.h"
+#include "io/portable.h"
 #include "io/save.h"
 #include "io/v2_file.h"
 
@@ -88,7 +89,9 @@ void bind_io(py::module_& m) {
       py::arg("directory"), py::arg("scope"), py::arg("model") = "", py::arg("params") = "");
   m.def(
       "save_program",
-      [](const std::string& path, const PyProgram& program) { save_program(path, program); },
+      [](const std::string& path, const PyProgram& program) {
+        save_program(path, portable(program));
+      },
       py::arg("path"), py::arg("program"));
   m.def(
       "load_program", [](const std::string& path) { return program_ptr(load_program(path)); },

@@ -7,6 +7,7 @@
 #include "graph/op_def.h"
 #include "graph/text.h"
 #include "io/model_file.h"
+#include "io/portable.h"
 #include "io/program_buffer.h"
 #include "io/save.h"
 
@@ -356,7 +357,7 @@ void bind_program(py::module_& m) {
       .def("record_text", [](const PyProgram& p) { return record_text(p); })
       .def("dot", [](const PyProgram& p) { return program_dot(p); })
       .def("digest", [](const PyProgram& p) { return program_digest(p); })
-      .def("serialize", [](const PyProgram& p) { return py::bytes(write_program(p)); })
+      .def("serialize", [](const PyProgram& p) { return py::bytes(write_program(portable(p))); })
       .def_static("parse", [](const py::bytes& bytes) {
         return program_ptr(read_program(std::string(bytes)));
       });
@@ -371,6 +372,14 @@ void bind_program(py::module_& m) {
       .def("next", [](NameMaker& n, const std::string& key) { return n.next(key); })
       .def_readwrite("prefix", &NameMaker::prefix);
   m.def("op_types", &op_types);
+  m.def(
+      "op_attributes",
+      [](const std::string& type) {
+        Names names;
+        for (const auto& [name, fallback] : op_def(type).attrs) names.push_back(name);
+        return names;
+      },
+      "Names of the attributes of an op type.");
   m.def("grad_name", [](const std::string& name) { return grad_name(name); });
   m.def("did_you_mean",
         [](const std::string& word, const Names& known) { return did_you_mean(word, known); });

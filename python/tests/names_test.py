@@ -61,13 +61,52 @@ class Inputs(Case):
                        fluid.one_hot(fluid.layers.fill_constant([3], "int64", 1), two)]
             shapes = [v.shape for v in net.run({"x": floats(3, 4)}, results)]
             self.assertEqual(shapes, [(6, 2)] * 3 + [(3, 8), (3, 2), (3, 2), (3, 2)])
-            with self.says(NotImplementedError, "'k'", "before", "fill_constant"):
-                fluid.layers.topk(x, fluid.layers.cast(x, "int32"))
+            with self.says(core.ConfigError, "K", "one element"):
+                net.run({"x": floats(3, 4)}, [fluid.layers.topk(x, fluid.layers.cast(x, "int32"))[0]])
             with self.says(ValueError, "2 elements"):
                 fluid.layers.topk(x, pair)
             fluid.layers.increment(two)  # it is no constant any more
-            with self.says(NotImplementedError, "known only while"):
-                fluid.layers.topk(x, two)
+            self.assertEqual(net.run({"x": floats(3, 4)}, [fluid.layers.topk(x, two)[0]])[0].shape, (3, 3))
+
+    def test_numbers_given_as_variables(self):
+        with fresh() as net:
+            x = fluid.data("x", [None, 4])
+            shape, n = fluid.data("shape", [2], dtype="int32"), fluid.data("n", [1], dtype="int64")
+            rows = fluid.layers.slice(fluid.layers.shape(x), axes=[0], starts=[0], ends=[1])
+            results = [fluid.layers.reshape(x, shape), fluid.layers.reshape(x, [-1, n]),
+                       fluid.layers.reshape(x, [-1, 2], actual_shape=shape, act="relu"),
+                       fluid.layers.reshape(x, [rows * 2, -1]), fluid.layers.expand(x, [1, n]),
+                       fluid.layers.expand(x, shape), fluid.layers.topk(x, n)[0], fluid.layers.topk(x, n)[1],
+                       fluid.layers.one_hot(fluid.layers.fill_constant([3, 1], "int64", 1), n),
+                       fluid.one_hot(fluid.layers.fill_constant([3], "int64", 1), n),
+                       fluid.layers.slice(x, axes=[1], starts=[0], ends=[n]),
+                       fluid.layers.fill_constant([2, n], "float32", 1.5)]
+            self.assertEqual(results[1].shape, (-1, -1))
+            self.assertEqual(results[2].shape, (-1, 2))
+            for lengths, number in (([3, 4], 2), ([2, 6], 4), ([3, 4], 2)):
+                feed = {"x": floats(3, 4), "shape": np.array(lengths, "int32"), "n": np.array([number], "int64")}
+                found = [v.shape for v in net.run(feed, results)]
+                a, b = lengths
+                self.assertEqual(found, [(a, b), (12 // number, number), (a, b), (6, 2), (3, 4 * number),
+                                         (3 * a, 4 * b), (3, number), (3, number), (3, number), (3, number),
+                                         (3, number), (2, number)])
+            with self.says(core.ConfigError, "cannot reshape"):
+                net.run({"x": floats(3, 4), "shape": np.array([5, 2], "int32")}, [results[0]])
+            with self.says(core.ConfigError, "int32 or int64"):
+                fluid.layers.topk(x, x)
+
+    def test_gradients_through_lengths_that_are_fed(self):
+        with fresh() as net:
+            x, n = fluid.data("x", [2, 3]), fluid.data("n", [2], dtype="int32")
+            w = fluid.layers.create_parameter([3], "float32", name="w",
+                                              default_initializer=fluid.initializer.Constant(1.0))
+            wide = fluid.layers.expand(x * w, n)
+            fluid.optimizer.SGD(0.5).minimize(fluid.layers.reduce_sum(wide))
+            net.start()
+            for times in (1, 2):
+                before = net.value("w").copy()
+                net.run({"x": floats(2, 3), "n": np.array([times, 3], "int32")})
+                np.testing.assert_allclose(before - net.value("w"), 0.5 * 3 * times * floats(2, 3).sum(axis=0))
 
     def test_inputs_know_that_they_are(self):
         with fresh() as net:

@@ -137,3 +137,11 @@ TEST_CASE("names never leave the directory", "[io]") {
   CHECK_THROWS_WITH(load_vars(inside, persistables_of(m.program), into(back)),
                     Contains("would leave the directory"));
 }
+
+TEST_CASE("no variables are no file", "[io]") {
+  const TemporaryDirectory dir;
+  Scope scope;
+  save_vars(dir.path(), {}, values_of(scope), "all");
+  CHECK_FALSE(std::filesystem::exists(dir.path() + "/all"));
+  load_vars(dir.path(), {}, into(scope), "all");
+}

@@ -109,3 +109,17 @@ TEST_CASE("activations refuse integers and name the op", "[ops]") {
   CHECK_THROWS_WITH(run_op({"tanh", {{"X", {random_tensor(DType::i64, {2}, 1)}}}}),
                     Contains("float32") && Contains("int64") && Contains("tanh"));
 }
+
+TEST_CASE("gradient ops that only saved programs have", "[ops]") {
+  const Tensor dy = Tensor::of<float>({2}, {3, -4}), x = Tensor::of<float>({2}, {1, -1});
+  for (const char* type : {"ceil_grad", "floor_grad", "round_grad", "sign_grad"})
+    CHECK(values_of(run_op({type, {{"Out@GRAD", {dy}}}}).at("X@GRAD")[0]) ==
+          std::vector<double>{0, 0});
+  // Versions before 1.8 kept X.
+  const OpCase leaky{"leaky_relu_grad", {{"X", {x}}, {"Out@GRAD", {dy}}}, {{"alpha", 0.5f}}};
+  CHECK(values_of(run_op(leaky).at("X@GRAD")[0]) == std::vector<double>{3, -2});
+  CHECK_THROWS_WITH(run_op({"leaky_relu_grad", {{"Out@GRAD", {dy}}}}),
+                    Catch::Matchers::Contains("'Out' and 'X'"));
+  CHECK_THROWS_WITH(run_op({"leaky_relu", {{"X", {x}}}, {{"alpha", -1.0f}}}),
+                    Catch::Matchers::Contains("alpha"));
+}

@@ -27,6 +27,14 @@ TEST_CASE("gather", "[ops]") {
   CHECK(values_of(run_op(gather(Tensor::of<int32_t>({2}, {1, 1}))).at("Out")[0]) ==
         values_of(run_op(gather(Tensor::of<int64_t>({2}, {1, 1}))).at("Out")[0]));
   CHECK(grad_error(gather(Tensor::of<int32_t>({3}, {1, 1, 0})), {"X"}) < 1e-6);
+  OpCase last = gather(Tensor::of<int32_t>({3}, {1, 1, 0}));
+  const std::vector<double> sums = values_of(run_grad(last, {"X"}).at("X")[0]);
+  last.attrs.set("overwrite", true);  // the gradient of the second occurrence alone
+  const std::vector<double> seconds = values_of(run_grad(last, {"X"}).at("X")[0]);
+  CHECK(std::vector<double>(seconds.begin(), seconds.begin() + 6) ==
+        std::vector<double>(sums.begin(), sums.begin() + 6));
+  CHECK(std::vector<double>(seconds.begin() + 6, seconds.begin() + 12) !=
+        std::vector<double>(sums.begin() + 6, sums.begin() + 12));
   CHECK(run_op(gather(Tensor(DType::i64, {0}))).at("Out")[0].shape() == Shape{0, 2, 3});
   const OpCase big{"gather",
                    {{"X", {random_tensor(DType::f32, {100, 50}, 1)}},

@@ -10,7 +10,8 @@ from typing import Optional, Sequence
 
 from . import core, unique_name
 from .framework import default_main_program
-from .layers._call import Attr, DType, Int, Variable, _check_variables, known_int
+from .layers._call import Attr, DType, Variable, _check_variables
+from .layers._numbers import Int, given_one
 from .layers.tensor import create_parameter
 from .param_attr import ParamAttr
 
@@ -39,11 +40,11 @@ def one_hot(input: Variable, depth: Int, allow_out_of_range: bool = False) -> Va
         >>> fluid.one_hot(fluid.data("ids", [None], dtype="int64"), depth=4)   # [-1, 4]
     """
     _check_variables("one_hot", "input", input)
-    depth = known_int("one_hot", "depth", depth)
-    if not isinstance(depth, int):
-        raise TypeError(f"one_hot: depth must be an int, found {type(depth).__name__}")
-    return _result(unique_name.generate("one_hot_v2"), "one_hot_v2", {"X": [input]},
-                   {"depth": depth, "allow_out_of_range": bool(allow_out_of_range)}, "float32")
+    number, slots = given_one("one_hot", "depth", depth, "depth_tensor")
+    if not slots and not isinstance(number, int):
+        raise TypeError(f"one_hot: depth must be an int or a Variable, found {type(depth).__name__}")
+    return _result(unique_name.generate("one_hot_v2"), "one_hot_v2", {"X": [input], **slots},
+                   {"depth": -1 if slots else number, "allow_out_of_range": bool(allow_out_of_range)}, "float32")
 
 
 def embedding(input: Variable, size: Sequence[int], is_sparse: bool = False, is_distributed: bool = False,

@@ -144,7 +144,8 @@ def save_inference_model(dirname, feeded_var_names, target_vars, executor, main_
     target_vars: the Variables to be computed.
     model_filename: instead of '__model__'.
     params_filename: one file for all parameters; None = one file each.
-    export_for_deployment: False also writes the whole program, as '__model__.main_program'.
+    export_for_deployment: False writes the whole program, as '__model__.main_program', and all that it keeps; where
+        target_vars are given, the part for them as well.
     program_only: writes the program without the parameters.
     Returns the names of the variables to fetch.
     """
@@ -159,7 +160,10 @@ def save_inference_model(dirname, feeded_var_names, target_vars, executor, main_
     model = os.path.basename(model_filename) if model_filename else "__model__"
     params = os.path.basename(params_filename) if params_filename else ""
     names = [_name(t) for t in targets]
-    if program_only:
+    fetches = []
+    if not names and not export_for_deployment:
+        save_persistables(executor, dirname, program, params_filename)
+    elif program_only:
         os.makedirs(dirname, mode=0o750, exist_ok=True)
         pruned, fetches = _core.make_inference_model(program._core, feeds, names)
         _core.save_program(os.path.join(dirname, model), pruned)

@@ -13,15 +13,11 @@ from ..initializer import Initializer
 from ..param_attr import ParamAttr
 from ..regularizer import WeightDecayRegularizer
 
-__all__ = ["Attr", "DType", "Int", "Ints", "Variable", "Variables", "call", "known_int", "known_ints", "names_of",
-           "schedule"]
+__all__ = ["Attr", "DType", "Variable", "Variables", "call", "names_of", "schedule"]
 
 Variables = Union[Variable, Sequence[Variable]]
 Attr = Union[None, bool, str, Initializer, ParamAttr, WeightDecayRegularizer, Sequence]  # how a parameter is to be
 DType = Union[str, VarDesc.VarType, np.dtype, type]  # "float32", VarType.FP32, numpy.float32
-
-Int = Union[int, Variable]  # a number, or a variable that holds a constant
-Ints = Union[Variable, Sequence[Int]]
 
 _ATTRIBUTES = ("param_attr", "bias_attr", "attr")
 _VARIABLES = ("input", "x", "y", "index", "label", "out", "correct", "total")  # arguments that are variables
@@ -60,38 +56,6 @@ def _attribute(type: str, value):
     if isinstance(attr, list):
         return [a and a._plain() for a in attr]
     return attr and attr._plain()
-
-
-def known_ints(type: str, name: str, value: Ints) -> List[int]:
-    """Numbers that may be given as variables, if the program makes these as constants (fill_constant, assign of an
-    array): shapes must be known before a program runs."""
-    if isinstance(value, Variable):
-        return _constant(type, name, value)
-    if not isinstance(value, Iterable):
-        raise TypeError(f"{type}: '{name}' must be a list of numbers, found {value!r}")
-    return [known_int(type, name, v) for v in value]
-
-
-def known_int(type: str, name: str, value: Int) -> int:
-    """The same for one number."""
-    if not isinstance(value, Variable):
-        return value
-    found = _constant(type, name, value)
-    if len(found) != 1:
-        raise ValueError(f"{type}: '{name}' must be one number, and '{value.name}' has {len(found)} elements")
-    return found[0]
-
-
-def _constant(type: str, name: str, var: Variable) -> List[int]:
-    makers = [op for op in var.block.ops if var.name in op.output_arg_names]
-    if len(makers) == 1 and makers[0].type == "fill_constant" and all(n >= 0 for n in var.shape):
-        return [int(makers[0].attr("value"))] * int(np.prod(var.shape, dtype=int))
-    if len(makers) == 1 and makers[0].type == "assign_value":
-        values = makers[0].attr("int32_values") or makers[0].attr("fp32_values")
-        return [int(v) for v in values]
-    raise NotImplementedError(f"{type}: '{name}' is the variable '{var.name}', whose value is known only while the "
-                              "program runs; shapes must be known before: give numbers, or a constant "
-                              "(fluid.layers.fill_constant)")
 
 
 def schedule(type: str, **args) -> Variable:

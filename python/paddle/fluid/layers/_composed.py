@@ -3,35 +3,21 @@ from __future__ import annotations
 
 from typing import Optional
 
-from . import _math, ops, tensor
-from ._call import DType, Variable
+from . import _math
+from ._call import DType, Variable, call
 
 __all__ = ["cos_sim", "dice_loss", "l2_normalize", "label_smooth"]
 
 
 def cos_sim(X: Variable, Y: Variable) -> Variable:
     """The cosine of the angle between each row of X and that of Y: [N, 1]. Y may be one row for all."""
-    def norm(v):
-        return ops.sqrt(_math.reduce_sum(ops.square(v), dim=1, keep_dim=True))
-
-    product = _math.reduce_sum(_math.elementwise_mul(X, Y), dim=1, keep_dim=True)
-    return _math.elementwise_div(product, _math.elementwise_mul(norm(X), norm(Y)))
+    return call("cos_sim", X=X, Y=Y)
 
 
 def l2_normalize(x: Variable, axis: int, epsilon: float = 1e-12, name: Optional[str] = None) -> Variable:
-    """x / sqrt(max(sum of x^2 over dimension `axis`, epsilon))."""
-    squares = _math.reduce_sum(ops.square(x), dim=axis, keep_dim=True)
-    floor = tensor.fill_constant(shape=[1], dtype="float32", value=epsilon)
-    norm = ops.sqrt(_math.elementwise_max(squares, floor))
-    return _math.elementwise_div(x, _expanded(norm, x, axis), name=name)
-
-
-def _expanded(small, x, axis):
-    """`small`, whose length at `axis` is 1, repeated to that of x there."""
-    from . import _shape
-    times = [1] * len(x.shape)
-    times[axis] = x.shape[axis]
-    return _shape.expand(small, times)
+    """x / sqrt(sum of x^2 along dimension `axis` + epsilon)."""
+    axis = 0 if len(x.shape) == 1 else 1 if axis is None else axis
+    return call("l2_normalize", x=x, axis=axis, epsilon=epsilon, name=name)
 
 
 def label_smooth(label: Variable, prior_dist: Optional[Variable] = None, epsilon: float = 0.1, dtype: DType = "float32",
@@ -47,11 +33,8 @@ def label_smooth(label: Variable, prior_dist: Optional[Variable] = None, epsilon
     """
     if not 0.0 <= epsilon <= 1.0:
         raise ValueError(f"label_smooth: epsilon must be from 0 to 1, found {epsilon}")
-    if prior_dist is None:
-        return _math.scale(label, scale=1.0 - epsilon, bias=epsilon / label.shape[-1], name=name)
-    prior = _math.scale(prior_dist, scale=epsilon)
-    from . import _shape
-    return _math.elementwise_add(_math.scale(label, scale=1.0 - epsilon), _shape.reshape(prior, [-1]), name=name)
+    label.stop_gradient = True
+    return call("label_smooth", label=label, prior_dist=prior_dist, epsilon=epsilon, name=name)
 
 
 def dice_loss(input: Variable, label: Variable, epsilon: float = 0.00001) -> Variable:

@@ -3,7 +3,8 @@ from __future__ import annotations
 
 from typing import List, Optional, Sequence, Tuple, Union
 
-from ._call import Int, Ints, Variable, Variables, call, known_int, known_ints
+from ._call import Variable, Variables, call
+from ._numbers import Int, Ints, append, given, given_one
 
 __all__ = ["expand", "flatten", "gather", "get_tensor_from_selected_rows", "merge_selected_rows", "one_hot",
            "reshape", "shape", "slice", "split", "squeeze", "stack", "topk", "transpose", "unsqueeze"]
@@ -16,14 +17,20 @@ def reshape(x: Variable, shape: Ints, actual_shape: Optional[Variable] = None, a
     Args:
         x: what goes in.
         shape: the new lengths; 0 keeps a length of x, -1 (once) takes what is left. A length, or all of them, may be a
-            variable that holds a constant (`fill_constant`, `assign` of an array).
-        actual_shape: such a variable in the place of `shape`.
+            variable of int32 or int64.
+        actual_shape: such a variable in the place of `shape`, which then says what is known early.
         act: name of an activation.
         inplace: accepted; the plan shares memory where it can.
         name: stands in front of the name of the result.
     """
-    lengths = known_ints("reshape", "shape", shape if actual_shape is None else actual_shape)
-    return call("reshape", input=x, shape=lengths, act=act, name=name)
+    wanted = shape if actual_shape is None else actual_shape
+    lengths, slots = given("reshape", "shape", wanted, "Shape", "ShapeTensor")
+    if not slots:
+        return call("reshape", input=x, shape=lengths, act=act, name=name)
+    if actual_shape is not None:
+        lengths = given("reshape", "shape", shape, "Shape", "ShapeTensor")[0]
+    out, _ = append("reshape2", {"X": x, **slots}, {"shape": lengths}, ("Out", "XShape"), name=name)
+    return out if act is None else append(act, {"X": out}, {}, name=name)[0]
 
 
 def transpose(x: Variable, perm: Sequence[int], name: Optional[str] = None) -> Variable:
@@ -67,19 +74,33 @@ def split(input: Variable, num_or_sections: Union[int, Sequence[int]], dim: int 
     return parts if isinstance(parts, list) else [parts]
 
 
-def slice(input: Variable, axes: Sequence[int], starts: Sequence[int], ends: Sequence[int]) -> Variable:
-    """A part along some dimensions: from starts[i] up to, not including, ends[i]; negative counts from the end."""
-    return call("slice", input=input, axes=axes, starts=starts, ends=ends)
+def slice(input: Variable, axes: Sequence[int], starts: Ints, ends: Ints) -> Variable:
+    """A part along some dimensions: from starts[i] up to, not including, ends[i]; negative counts from the end. These
+    numbers may be variables."""
+    first, from_slots = given("slice", "starts", starts, "StartsTensor", "StartsTensorList")
+    last, to_slots = given("slice", "ends", ends, "EndsTensor", "EndsTensorList")
+    if not from_slots and not to_slots:
+        return call("slice", input=input, axes=axes, starts=first, ends=last)
+    return append("slice", {"Input": input, **from_slots, **to_slots},
+                  {"axes": list(axes), "starts": first, "ends": last})[0]
 
 
 def expand(x: Variable, expand_times: Ints, name: Optional[str] = None) -> Variable:
-    """Repeats x expand_times[i] times along dimension i."""
-    return call("expand", input=x, expand_times=known_ints("expand", "expand_times", expand_times), name=name)
+    """Repeats x expand_times[i] times along dimension i; a number, or all of them, may be a variable."""
+    times, slots = given("expand", "expand_times", expand_times, "ExpandTimes", "expand_times_tensor")
+    if not slots:
+        return call("expand", input=x, expand_times=times, name=name)
+    return append("expand", {"X": x, **slots}, {"expand_times": times}, name=name)[0]
 
 
-def gather(input: Variable, index: Variable) -> Variable:
-    """Rows of `input` by their numbers, int32 or int64 [N]."""
-    return call("gather", input=input, index=index)
+def gather(input: Variable, index: Variable, overwrite: bool = False) -> Variable:
+    """Rows of `input` by their numbers, int32 or int64 [N].
+
+    A row that is taken more than once gets the sum of its gradients; with `overwrite` it gets the last one.
+    """
+    out = call("gather", input=input, index=index)
+    out.op._set_attr("overwrite", bool(overwrite))
+    return out
 
 
 def one_hot(input: Variable, depth: Int, allow_out_of_range: bool = False) -> Variable:
@@ -88,14 +109,21 @@ def one_hot(input: Variable, depth: Int, allow_out_of_range: bool = False) -> Va
     With allow_out_of_range a number outside of [0, depth) gives zeros, else it is an error. `fluid.one_hot` takes
     numbers of any shape.
     """
-    out = call("one_hot", input=input, depth=known_int("one_hot", "depth", depth))
+    number, slots = given_one("one_hot", "depth", depth, "depth_tensor")
+    if slots:
+        return append("one_hot", {"X": input, **slots}, {"allow_out_of_range": bool(allow_out_of_range)})[0]
+    out = call("one_hot", input=input, depth=number)
     out.op._set_attr("allow_out_of_range", bool(allow_out_of_range))
     return out
 
 
 def topk(input: Variable, k: Int, name: Optional[str] = None) -> Tuple[Variable, Variable]:
     """The k largest of each row, and their places: (values, int64 indices)."""
-    values, indices = call("topk", input=input, k=known_int("topk", "k", k), name=name)
+    number, slots = given_one("topk", "k", k, "K")
+    if slots:
+        values, indices = append("top_k", {"X": input, **slots}, {}, ("Out", "Indices"), name=name)
+    else:
+        values, indices = call("topk", input=input, k=number, name=name)
     return values, indices
 
 

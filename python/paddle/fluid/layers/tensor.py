@@ -6,7 +6,9 @@ from typing import Optional, Sequence, Union
 
 import numpy as np
 
+from ..core import convert_np_dtype_to_dtype_
 from ._call import Attr, DType, Variable, Variables, call
+from ._numbers import Ints, append, given
 
 __all__ = ["argmax", "argmin", "assign", "cast", "concat", "create_global_var", "create_parameter", "create_tensor",
            "fill_constant", "fill_constant_batch_size_like", "isfinite", "ones", "sums", "zeros", "zeros_like"]
@@ -77,10 +79,16 @@ def assign(input: Union[Variable, np.ndarray], output: Optional[Variable] = None
     return call("assign", input=input, out=output)
 
 
-def fill_constant(shape: Sequence[int], dtype: DType, value: float, force_cpu: bool = False,
+def fill_constant(shape: Ints, dtype: DType, value: float, force_cpu: bool = False,
                   out: Optional[Variable] = None) -> Variable:
-    """A tensor of equal elements; into `out` where it is given."""
-    return call("fill_constant", shape=shape, dtype=dtype, value=value, out=out)
+    """A tensor of equal elements; into `out` where it is given. Lengths may be variables."""
+    lengths, slots = given("fill_constant", "shape", shape, "ShapeTensor", "ShapeTensorList")
+    if not slots:
+        return call("fill_constant", shape=lengths, dtype=dtype, value=value, out=out)
+    filled = append("fill_constant", slots, {"shape": lengths, "dtype": convert_np_dtype_to_dtype_(dtype),
+                                             "value": float(value)})[0]
+    filled.stop_gradient = True
+    return filled if out is None else call("assign", input=filled, out=out)
 
 
 def fill_constant_batch_size_like(input: Variable, shape: Sequence[int], dtype: DType, value: float,
