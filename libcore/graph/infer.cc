@@ -19,7 +19,7 @@ const Meta& Infer::in(std::string_view slot, int i) const {
 
 std::optional<Longs> Infer::values(std::string_view slot, int i) const {
   const Meta& m = in(slot, i);
-  check(m.dtype == DType::i32 || m.dtype == DType::i64, tell(slot, i),
+  check(m.dtype == DType::i32 || m.dtype == DType::i64, describe(slot, i),
         " must be int32 or int64, found ", name_of(m.dtype));
   if (m.value == nullptr) return std::nullopt;
   if (m.dtype == DType::i64) {
