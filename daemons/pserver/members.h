@@ -20,7 +20,7 @@ enum class MemberState {
   joined,    // rounds wait for it
   lost,      // it was there and said no more
   finished,  // it has used all its data
-  gone,      // it said goodbye
+  gone,      // it has left the job
 };
 std::string name_of(MemberState state);
 

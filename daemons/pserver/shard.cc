@@ -74,7 +74,7 @@ Shard::Shard(const ShardOptions& options, SnapshotDisk* disk, std::string label,
   if (auto s = disk->newest()) {
     const uint64_t step = s->step;
     job_.emplace(context_, maker_, std::move(*s));
-    context_.info(text("took up the snapshot of step ", step, " of the job '",
+    context_.info(text("restored the snapshot of step ", step, " of the job '",
                        job_->state().identity.job, "'"));
   }
 }
@@ -146,7 +146,7 @@ void Shard::dispatch(PeerId peer, const wire::Message& m, uint64_t bulk) {
   if (const auto* b = std::get_if<wire::Progress>(&m.body)) return job_->beat(peer, id, *b);
   if (stopping_ && !accepted_while_stopping(m)) {
     if (job_->exchange()) job_->exchange()->discard(peer);
-    return context_.out.fail(peer, id, Code::stopping, shard_going_down);
+    return context_.out.fail(peer, id, Code::stopping, shard_stopping);
   }
   require(from.role == wire::Role::trainer, Error::Kind::protocol,
           "a connection for heartbeats carries nothing else");
@@ -177,9 +177,9 @@ void Shard::hello(PeerId from, uint64_t id, const wire::Hello& h) {
   peer.role = h.role;
   if (h.protocol != wire::protocol_version)
     return refuse(context_, from, id, Code::refused,
-                  text("the protocol differs: this pserver speaks version ", wire::protocol_version,
-                       " (", build_text(), "), ", peer.process, " speaks ", h.protocol, " (",
-                       h.build, "); install the same version on all machines"));
+                  text("the protocol differs: this pserver uses version ", wire::protocol_version,
+                       " (", build_text(), "), ", peer.process, " uses ", h.protocol, " (", h.build,
+                       "); install the same version on all machines"));
   if (h.role == wire::Role::observer) {
     const auto observers = std::count_if(
         context_.peers.begin(), context_.peers.end(),
@@ -189,7 +189,7 @@ void Shard::hello(PeerId from, uint64_t id, const wire::Hello& h) {
                     text("this pserver has ", observers, " observers already: end some of them"));
     peer.greeted = true;
   } else {
-    if (stopping_) return refuse(context_, from, id, Code::stopping, shard_going_down);
+    if (stopping_) return refuse(context_, from, id, Code::stopping, shard_stopping);
     release_identity(h);
     const std::string why = mismatch(context_, job_ ? &*job_ : nullptr, maker_.on(), h);
     if (!why.empty()) {

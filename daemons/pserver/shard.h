@@ -12,8 +12,8 @@
 
 namespace paddle {
 
-// What peers are told while a shard stops.
-inline constexpr const char* shard_going_down = "this pserver is going down";
+// The reason that peers get while a shard stops.
+inline constexpr const char* shard_stopping = "this pserver is stopping";
 
 class Shard {
  public:

@@ -49,8 +49,8 @@ void Shard::finish_stop() {
   }
   for (PeerId p = 0; p < context_.peers.size(); ++p) {
     if (!context_.peers[p].open) continue;
-    if (context_.peers[p].greeted) context_.out.fail(p, 0, Code::stopping, shard_going_down);
-    context_.out.close(p, shard_going_down);
+    if (context_.peers[p].greeted) context_.out.fail(p, 0, Code::stopping, shard_stopping);
+    context_.out.close(p, shard_stopping);
   }
   context_.out.stopped = true;
 }

@@ -161,9 +161,9 @@ void Update::read_numbers() {
 }
 
 template <class T>
-std::span<const T> Update::numbers(std::span<T> room) const {
-  for (size_t i = 0; i < numbers_.size(); ++i) room[i] = static_cast<T>(numbers_[i]);
-  return room.first(numbers_.size());
+std::span<const T> Update::numbers(std::span<T> buffer) const {
+  for (size_t i = 0; i < numbers_.size(); ++i) buffer[i] = static_cast<T>(numbers_[i]);
+  return buffer.first(numbers_.size());
 }
 
 bool Update::run_part(const Tensor& from, const Tensor& to, int64_t begin, int64_t end) {
@@ -176,8 +176,8 @@ bool Update::run_part(const Tensor& from, const Tensor& to, int64_t begin, int64
 
 template <class T>
 bool Update::run_checked(const T* from, T* to, int64_t n) {
-  T room[max_numbers];
-  const std::span<const T> known = numbers<T>(room);
+  T buffer[max_numbers];
+  const std::span<const T> known = numbers<T>(buffer);
   for (int64_t at = 0; at < n; at += checked_part) {
     const int64_t part = std::min(checked_part, n - at);
     optim::apply_dense(*op_->rule, optim::Call<T>{pool_, known, to + at, {}, from + at}, to + at,
@@ -202,8 +202,8 @@ bool Update::run_in_place(const void* grad, double largest, const Tensor& values
     if (!(bound + change < most)) bound = static_cast<double>(optim::largest<T>(p, values.numel()));
     if (!(bound + change < most) && !stays_finite<T>(g, p, values.numel())) return false;
     bound += change;
-    T room[max_numbers];
-    optim::apply_dense(*op_->rule, optim::Call<T>{pool_, numbers<T>(room), p, {}}, g,
+    T buffer[max_numbers];
+    optim::apply_dense(*op_->rule, optim::Call<T>{pool_, numbers<T>(buffer), p, {}}, g,
                        values.numel());
     return true;
   });
@@ -211,8 +211,8 @@ bool Update::run_in_place(const void* grad, double largest, const Tensor& values
 
 template <class T>
 bool Update::stays_finite(const T* grad, const T* values, int64_t n) {
-  T room[max_numbers];
-  const std::span<const T> known = numbers<T>(room);
+  T buffer[max_numbers];
+  const std::span<const T> known = numbers<T>(buffer);
   T* made = static_cast<T*>(scratch_.raw());
   for (int64_t at = 0; at < n; at += update_part) {
     const int64_t part = std::min(update_part, n - at);
@@ -225,9 +225,9 @@ bool Update::stays_finite(const T* grad, const T* values, int64_t n) {
 
 template <class T>
 bool Update::run_lowered(const T* sum, uint32_t count, const T* from, T* to, int64_t n) {
-  T room[max_numbers];
+  T buffer[max_numbers];
   T *arrays[max_states], *states[max_states];
-  const std::span<const T> known = numbers<T>(room);
+  const std::span<const T> known = numbers<T>(buffer);
   for (size_t k = 0; k < op_->states.size(); ++k)
     arrays[k] = op_->states[k] ? op_->states[k]->tensor.data<T>() : nullptr;
   const T factor = T(1) / static_cast<T>(count);

@@ -66,7 +66,7 @@ class Update {
   template <class T>
   bool run_checked(const T* from, T* to, int64_t n);
   template <class T>
-  std::span<const T> numbers(std::span<T> room) const;
+  std::span<const T> numbers(std::span<T> buffer) const;
 
   ThreadPool& pool_;
   std::optional<LoweredOp> op_;

@@ -331,7 +331,7 @@ void PsClient::say_bye() {
       greeted[i] = false;
       links_->greet(i, driver_.hello());
     }
-    links_->wait([] { return "the pservers, to say goodbye"; },
+    links_->wait([] { return "the pservers, to leave the job"; },
                  [&] {
                    for (size_t i = 0; i < greeted.size(); ++i)
                      greeted[i] = greeted[i] || (*links_)[i].take_welcome();

@@ -164,7 +164,7 @@ class Faults(JobCase):
         self.start("one", *self.arguments("TOGETHER", [], 2, steps=60))
         for name in ("t0", "t1", "one"):
             self.wait(name)
-        self.assertIn("took up the snapshot of step", self.log("s1"))
+        self.assertIn("restored the snapshot of step", self.log("s1"))
         self.assertNotIn("not repeated", self.log("t0") + self.log("t1"))
         self.assertEqual(self.weights("t0"), self.weights("one"))
         self.assertEqual(self.weights("t1"), self.weights("one"))

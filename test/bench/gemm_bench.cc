@@ -14,6 +14,7 @@
 #include "kernels/blas_library.h"
 #include "kernels/cpu.h"
 #include "kernels/gemm_packed.h"
+#include "tensor/tensor.h"
 
 using namespace paddle;
 
@@ -114,14 +115,25 @@ struct Contender {
 };
 
 void report(const Entry& e, ThreadPool& pool, double peak) {
-  std::vector<float> a(static_cast<size_t>(e.m * e.k), 0.5f),
-      b(static_cast<size_t>(e.k * e.n), 0.25f), c(static_cast<size_t>(e.m * e.n), 0.0f);
-  const Product<float> p{e.trans_a, e.trans_b,
-                         e.m,       e.n,
-                         e.k,       e.alpha,
-                         a.data(),  e.trans_a ? e.m : e.k,
-                         b.data(),  e.trans_b ? e.k : e.n,
-                         e.beta,    c.data(),
+  // Aligned as those of a plan are.
+  const auto filled = [](int64_t rows, int64_t columns, float value) {
+    Tensor t(DType::f32, {rows, columns});
+    std::fill_n(t.data<float>(), rows * columns, value);
+    return t;
+  };
+  Tensor a = filled(e.m, e.k, 0.5f), b = filled(e.k, e.n, 0.25f), c = filled(e.m, e.n, 0);
+  const Product<float> p{e.trans_a,
+                         e.trans_b,
+                         e.m,
+                         e.n,
+                         e.k,
+                         e.alpha,
+                         a.data<float>(),
+                         e.trans_a ? e.m : e.k,
+                         b.data<float>(),
+                         e.trans_b ? e.k : e.n,
+                         e.beta,
+                         c.data<float>(),
                          e.n};
   std::array<Contender, 4> contenders{
       {{"gemm", true,

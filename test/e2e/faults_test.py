@@ -159,7 +159,7 @@ class Stops(FaultTest):
         self.wait_progress(cluster, SAMPLES * 0.5)
         cluster.servers[0].signal(signal.SIGTERM)
         cluster.servers[0].wait(0)
-        said = re.compile(r"is (going down|stopping)")
+        said = re.compile(r"is stopping")
         until(lambda: any(said.search(t.log()) for t in cluster.trainers), lambda: "trainers are informed\n" + cluster.logs())
         cluster.start_server(0)
         self.check_bits(cluster)

@@ -155,13 +155,13 @@ class Refusals(EndToEnd):
         self.goes_on(cluster)
 
     def test_snapshot_of_another_job(self):
-        """A pserver that took up a snapshot refuses another program, and says what to do."""
+        """A pserver that restored a snapshot refuses another program, and says what to do."""
         cluster = Cluster(self, self.job, 1, 1, trainer_flags=[*FLAGS, "--num_passes=100000"],
                           server_flags=["--snapshot_dir=snapshots", "--snapshot_period=10"], name="old-")
         cluster.start()
         cluster.trainers[0].wait_line(" Pass=3 ")
         cluster.close()
-        cluster.start_server(0).wait_line(r"took up the snapshot of step \d+ of the job 'default'")
+        cluster.start_server(0).wait_line(r"restored the snapshot of step \d+ of the job 'default'")
         said = self.try_trainer(cluster, "--trainers=1", "--trainer_id=0", job=write_job(self, hidden=31, name="other.json"))
         self.assertRegex(said, r"the program differs: .*--snapshot_dir")
 

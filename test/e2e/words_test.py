@@ -131,7 +131,7 @@ class PlainWords(unittest.TestCase):
 
     WORDS = ["one wish", "same_wish", "last[_ ]words", "unheard", "farewell", "deserted", "send_back_the_early", "say_waits",
              "check_saver", "in_vain", "in vain", "impatient", "WaitVoice", "told_type", "Progressed", "slip of the pen", "only looked",
-             "in good order"]
+             "in good order", "going down", "took up", "row_room", "say goodbye"]
     KINDS = (".cc", ".h", ".cu", ".py", ".md", ".fbs", ".json", ".service")
 
     def test_sources_and_pages(self):

@@ -70,7 +70,7 @@ TEST_CASE("trainers that do not fit are refused with both values", "[pserver]") 
   SECTION("protocol") {
     h.protocol = 9;
     CHECK_THAT(refused(port, h),
-               Contains("speaks version 3 (PaddlePaddle") && Contains("host:1001 speaks 9 (test)"));
+               Contains("uses version 3 (PaddlePaddle") && Contains("host:1001 uses 9 (test)"));
   }
   SECTION("job") {
     h.job = "other";
