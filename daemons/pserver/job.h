@@ -65,6 +65,7 @@ class Job {
 
   // ---- other events
   void gone(PeerId peer);
+  void stood_still(Time::duration time) { state_.members.stood_still(time); }
   void tick();
   // Goes on with what is done in steps.
   void proceed();

@@ -106,6 +106,13 @@ void Members::begin_again(size_t slices, Time now) {
   }
 }
 
+void Members::stood_still(Time::duration time) {
+  for (Member& m : members_) {
+    m.heard += time;
+    m.closed += time;
+  }
+}
+
 std::vector<Loss> Members::expire(Time now) {
   std::vector<Loss> lost;
   for (Member& m : members_) {

@@ -117,6 +117,8 @@ class Members {
   // slices, and no gradient of anybody is in them.
   void begin_again(size_t slices, Time now);
 
+  // This process stood still for so long: that nothing was heard meanwhile says nothing.
+  void stood_still(Time::duration time);
   // Leases: whose ended just now.
   std::vector<Loss> expire(Time now);
   // Whether a round of this number must have the trainer's gradient.

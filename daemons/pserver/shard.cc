@@ -14,7 +14,8 @@ namespace {
 
 using Code = wire::FailureCode;
 
-constexpr int64_t max_observers = 64;                // at a time
+constexpr int64_t max_observers = 64;  // at a time
+constexpr auto longest_between_ticks = std::chrono::seconds(4);
 constexpr uint64_t max_discard = uint64_t{1} << 32;  // bulk that is read only to be thrown away
 
 // "" where the trainer fits the pserver and its job.
@@ -267,8 +268,13 @@ void Shard::pull(PeerId peer, uint64_t id, const wire::Pull& p) {
 
 // ---- other events
 
+// A process that was stopped, with its machine or alone, finds everybody silent when it wakes: what
+// they have sent meanwhile was not read yet.
 void Shard::tick(Time now) {
   context_.now = now;
+  const Time before = std::exchange(ticked_, now);
+  if (job_ && before != Time{} && now - before > longest_between_ticks)
+    job_->stood_still(now - before);
   if (settle_until_ != Time{} && now > settle_until_) return finish_stop();
   if (stopping_ || !job_) return;
   job_->tick();

@@ -73,6 +73,7 @@ class Shard {
   Context context_;
   SnapshotMaker maker_;
   const Time started_;
+  Time ticked_{};  // last
   std::optional<Job> job_;
   LastJob last_job_;
   std::string failure_;

@@ -126,6 +126,8 @@ void ParamExchange::join(uint64_t epoch, uint64_t step, std::span<const wire::Sl
       if (loses() && states[id].last_step != wire::unknown_steps) {
         // A process that joins for the first time goes on behind what was pushed before it.
         const uint64_t had = joined_ ? s.answered : step;
+        if (!joined_ && states[id].last_step > 0)
+          largest_push_ = std::max(largest_push_, steps_per_push());
         s.answered = s.pushed = states[id].last_step;
         if (had > s.answered) lost_[id] += had - s.answered;
       }

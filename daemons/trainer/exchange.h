@@ -141,6 +141,8 @@ class ParamExchange {
   }
   // Whether gradients of a step can be lost; else the step is computed again.
   virtual bool loses() const { return true; }
+  // Steps whose gradients one push may hold.
+  virtual uint64_t steps_per_push() const { return 1; }
 
   const SliceLayout& layout_;
   std::vector<State> states_;  // by id of the slice

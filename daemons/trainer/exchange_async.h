@@ -23,6 +23,7 @@ class AsyncExchange : public ParamExchange {
   void group_arrived(uint32_t group) override;
   uint64_t rejoin(uint64_t step) override;
   wire::Bytes sent(uint32_t id, StepRange& range) const override;
+  uint64_t steps_per_push() const override { return queue_size_; }
 
  private:
   // Memory is taken when it is first needed: `waiting` by the first gradient that has to wait.

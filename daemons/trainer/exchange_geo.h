@@ -26,6 +26,7 @@ class GeoExchange : public ParamExchange {
   void group_arrived(uint32_t group) override;
   uint64_t rejoin(uint64_t step) override;
   wire::Bytes sent(uint32_t id, StepRange& range) const override;
+  uint64_t steps_per_push() const override { return steps_; }
 
  private:
   struct Buffers {

@@ -109,6 +109,10 @@ void Joining::decide_next(Time now) {
   }
   question_.configurer_timed_out = now - times_.decision > configurer_timeout;
   question_.lives = joined_once_;
+  // A job that has gone back has nothing to catch up with.
+  uint64_t epoch = 0;
+  for (const Greeting& g : greetings) epoch = std::max(epoch, g.epoch);
+  if (std::exchange(epoch_, epoch) != epoch) question_.margin = 0;
   JoinDecision d = decide(greetings, question_);
   if (!d.why.empty() && d.why != decision_.why)
     actions_.push_back({JoinAction::Kind::warn, 0, d.why});

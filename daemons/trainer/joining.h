@@ -119,6 +119,7 @@ class Joining {
   } times_;
   std::string paused_for_;  // what went wrong before the present pause, or what it waits for
   int tries_ = 0;
+  uint64_t epoch_ = 0;   // the newest that the shards told of last
   int other_ids_ = 0;    // asked for, as another trainer got the one that was given
   bool pulled_ = false;  // some values of the shards may have replaced the first ones here
   bool joined_once_ = false, was_given_id_ = false, beats_ = false;

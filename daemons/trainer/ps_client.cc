@@ -131,7 +131,7 @@ void PsClient::recover(const Disrupted& broken) {
   for (const StepRange& r : begun_)
     if (!to.place && r.step == to.step) to.place = r.begin;
   if (next_place_ && !(repeats && (to.place || to.step == first_step_))) {
-    to.step = next_step_;
+    if (options_.hello.mode != wire::Mode::sync) to.step = next_step_;  // rounds have their own
     to.place = next_place_;
   }
   exchange_->goes_on(to.step);

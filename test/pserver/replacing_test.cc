@@ -118,6 +118,20 @@ TEST_CASE("a second living trainer with the same id is refused within seconds", 
   CHECK(!p.closed(p.data[1]));
 }
 
+// SIGSTOP and SIGCONT, or a virtual machine that was paused.
+TEST_CASE("a pserver that stood still does not blame the trainers", "[pserver]") {
+  Pair p(ShardOptions{.policy = LossPolicy::drop});
+  p.shard.tick(1);
+  p.shard.tick(20);
+  for (const uint32_t t : {0u, 1u}) {
+    CHECK(!p.closed(p.data[t]));
+    p.heartbeat(t);
+    CHECK(p.shard.last_reply().is<wire::BeatAck>());
+  }
+  for (int i = 0; i < 11; ++i) p.shard.tick(1);  // but whoever stays silent is lost
+  CHECK(p.closed(p.data[1]));
+}
+
 // Its machine is gone, so nobody hears of the end of its connections.
 TEST_CASE("nobody waits for ever for a trainer that vanished after it had finished", "[pserver]") {
   Pair p(ShardOptions{.peer_timeout = 60});

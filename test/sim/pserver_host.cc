@@ -69,10 +69,17 @@ void PserverHost::tick_later() {
 }
 
 void PserverHost::tick() {
-  shard_->tick(now());
-  if (options_.policy != LossPolicy::wait && !lost_any_)
-    for (const wire::MemberStatus& m : shard_->status(now()).members)
-      lost_any_ = lost_any_ || m.state == name_of(MemberState::lost);
+  if (options_.policy != LossPolicy::wait && !lost_any_) {
+    const std::vector<wire::MemberStatus> before = shard_->status(now()).members;
+    shard_->tick(now());
+    const std::vector<wire::MemberStatus> after = shard_->status(now()).members;
+    for (const auto& m : after) lost_any_ = lost_any_ || m.state == name_of(MemberState::lost);
+    // The job has ended with the lease of its last trainer.
+    for (const auto& m : before)
+      lost_any_ = lost_any_ || (after.empty() && m.state == name_of(MemberState::joined));
+  } else {
+    shard_->tick(now());
+  }
   act();
   if (shard_) tick_later();
 }

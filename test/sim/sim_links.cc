@@ -104,7 +104,8 @@ void SimLinks::request(size_t shard, uint64_t id, const wire::Body& body, wire::
 PipeEnd::Taken SimLinks::Line::take(Pipe& from, Packet& packet) {
   if (&from != pipe.get()) return Taken::all;
   heard = owner->now();
-  failed = 0;
+  // As in a real trainer: who is told to come again makes pauses.
+  if (beats || std::holds_alternative<wire::Welcome>(packet.message.body)) failed = 0;
   if (beats) {
     ShardNews& news = owner->news_[shard];
     news.heard = heard;

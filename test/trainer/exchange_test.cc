@@ -205,6 +205,19 @@ TEST_CASE("async exchange: one push on its way, the rest is merged", "[trainer]"
   }
 }
 
+// The process before it may have merged as many steps as the queue holds into each update.
+TEST_CASE("a restarted trainer counts what its predecessor may have lost", "[trainer]") {
+  TestExchange t(cut_by_hand({1}, {0}, 1), {.mode = wire::Mode::async, .queue_size = 4});
+  t.states[0].last_step = 10;
+  t.exchange->join(0, 10, t.states);
+  t.answer_all(t.out.take(), 8, 0);
+  CHECK(t.exchange->lost()[0] == 0);
+  // The shard has lost everything, and goes on with what another trainer knew of it.
+  t.states[0].last_step = wire::unknown_steps;
+  t.exchange->joining(0, 10, t.states, 6);
+  CHECK(t.exchange->lost()[0] == 8);
+}
+
 TEST_CASE("async exchange: groups", "[trainer]") {
   TestExchange t(cut_by_hand({2, 2}, {0, 0}, 1), {.mode = wire::Mode::async}, grouped);
   ParamExchange& e = *t.exchange;

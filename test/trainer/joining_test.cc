@@ -230,6 +230,14 @@ TEST_CASE("joining: what goes wrong", "[trainer]") {
       j.kinds();
     }
     CHECK(steps == std::vector<uint64_t>{10, 11, 13});
+    SECTION("but not where the job has gone back meanwhile") {
+      for (size_t shard : {0, 1}) {
+        wire::Welcome again = j.ready(static_cast<uint32_t>(shard), 0);
+        again.epoch = 1;
+        j.welcome(shard, again);
+      }
+      CHECK(j.joining.decision().step == 0);
+    }
   }
   SECTION("the end of the job ends it") {
     CHECK_THROWS_WITH(j.joining.failed(0, {wire::FailureCode::job_failed, "trainer 2 died"}, j.now),

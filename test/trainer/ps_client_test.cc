@@ -164,3 +164,30 @@ TEST_CASE("who had finished leaves when it hears that trainer 0 has saved", "[tr
   }
   CHECK(over == finishes);
 }
+
+// A dropped trainer of a job that has gone back: no shard knows where its data is.
+TEST_CASE("sync goes on where the rounds are, with the trainer's own place in the data",
+          "[trainer]") {
+  const QuietLog quiet;
+  OneParameter p(wire::Mode::sync);
+  p.links->welcome.slices = {{.slice = 0, .version = 0}};
+  PsClient& client = p.make_client();
+  REQUIRE(client.join(0).step == 0);
+  float gradient = 1;
+  client.begin_step(0, {}, {.record = 1});
+  client.push(0, View{.data = &gradient}, 0);
+  client.end_step();
+  p.links->welcome.slices = {{.slice = 0, .version = 3}};
+  (*p.links)[0].closed("cut");
+  std::optional<Rewind> to;
+  try {
+    client.begin_step(1, {.record = 1}, {.record = 2});
+    client.pull(0, View{}, 1);
+  } catch (const Rewind& back) {
+    to = back;
+  }
+  REQUIRE(to);
+  CHECK(to->step == 3);
+  REQUIRE(to->place);
+  CHECK(to->place->record == 1);
+}
