@@ -20,14 +20,14 @@ struct Rows {
 };
 
 // Rows that lie apart: the values of row i at values[i], its states one after the other at
-// states[i], each `width` long (or one number, where the rule has one per row). Rows are distinct;
-// row i of `grads` belongs to row i.
+// states[i], each `width` long (or one number, where the rule has one per row), its gradient at
+// grads[i]. Rows are distinct.
 template <class T>
 struct RowsAt {
   int64_t count, width;
   T* const* values;
   T* const* states;
-  const T* grads;
+  const T* const* grads;
 };
 
 namespace detail {
@@ -69,18 +69,27 @@ struct UpdateRowsLoop {
   }
 };
 
+// Whole vectors first: rows are short, and a loop of known length has no beginning and end to look
+// after.
 struct UpdateRowsAtLoop {
   template <class F, class T, size_t... k>
   PS_INLINE void operator()(const RowsAt<T>& rows, const F& given,
                             std::index_sequence<k...>) const {
+    constexpr int64_t step = 16;
     const F f = given;
-    const int64_t width = rows.width;
+    const int64_t width = rows.width, whole = width / step * step;
     for (int64_t i = 0; i < rows.count; ++i) {
       T* p = rows.values[i];
       [[maybe_unused]] T* s = rows.states[i];
-      const T* g = rows.grads + i * width;
+      const T* g = rows.grads[i];
+      for (int64_t j = 0; j < whole; j += step) {
+        PS_IVDEP
+        for (int64_t q = j; q < j + step; ++q)
+          f(p[q], g[q], s[static_cast<int64_t>(k) * width + q]...);
+      }
       PS_IVDEP
-      for (int64_t j = 0; j < width; ++j) f(p[j], g[j], s[static_cast<int64_t>(k) * width + j]...);
+      for (int64_t j = whole; j < width; ++j)
+        f(p[j], g[j], s[static_cast<int64_t>(k) * width + j]...);
     }
   }
 };

@@ -139,7 +139,7 @@ struct RowwiseAdagradLoop {
     const int64_t width = rows.width;
     for (int64_t i = 0; i < rows.count; ++i) {
       float* p = rows.values[i];
-      const float* g = rows.grads + i * width;
+      const float* g = rows.grads[i];
       const double squares = lane_sum<float>(width, [&](int64_t j) { return g[j] * g[j]; });
       float& moment = *rows.states[i];
       moment += static_cast<float>(squares / static_cast<double>(width));

@@ -27,10 +27,6 @@ uint32_t most_rows_for(size_t blocks) {
   return static_cast<uint32_t>((blocks * block_slots - 1) * 93 / 110);
 }
 
-uint32_t next_bucket(uint32_t bucket, uint32_t buckets) {
-  return bucket + 1 == buckets ? 0 : bucket + 1;
-}
-
 uint32_t shift_for(size_t row_bytes) {
   uint32_t shift = 0;
   while ((row_bytes << shift) < block_target) ++shift;
@@ -219,6 +215,17 @@ RowStore::Slot RowStore::slot_of(const Segment& s, uint64_t hash, uint64_t id) c
     if (b.passed == 0) break;
   }
   return {};
+}
+
+// Asks for the row that the bucket behind the home of the id names, if it does.
+void RowStore::aim_behind(uint64_t id) const {
+  const uint64_t hash = row_hash(id);
+  const Segment& s = segment_of(hash);
+  const uint32_t bucket = home(s, hash);
+  if (bucket_at(s, bucket).passed == 0) return;
+  const Bucket& b = bucket_at(s, next_bucket(bucket, s.buckets));
+  if (const uint32_t found = slots_with(b, tag_of(hash)))
+    prefetch_line(row_at(s, b.rows[std::countr_zero(found)]));
 }
 
 bool RowStore::erase(uint64_t id) {

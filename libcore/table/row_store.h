@@ -1,5 +1,5 @@
 // Rows of one size, found by a 64-bit id. The hash of an id names a segment by its first bits (a
-// segment is split in two when it is full) and a bucket of the segment's index by the next ones.
+// segment is split in two when it is full) and a bucket of the segment's index by later ones.
 // A bucket is one cache line: per row one byte of the hash and the row's number in the segment. A
 // segment's rows lie side by side in blocks; a row that goes is replaced by the last one. So memory
 // grows and shrinks by single blocks, and no step of growth touches more than one segment.
@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <vector>
@@ -51,8 +52,8 @@ class RowStore {
 
   // The row, or null. Addresses are good until the next insert(), erase() or clear().
   std::byte* find(uint64_t id) const;
-  // f(i, row or null) for each id, in order, with the memory of rows on its way before it is
-  // needed: the first `bytes` of each. f must not insert or erase.
+  // f(i, row or null) once for each id, in any order, with the memory of rows on its way before it
+  // is needed: the first `bytes` of each. f must not insert or erase.
   template <class F>
   void find_each(std::span<const uint64_t> ids, size_t bytes, const F& f) const;
   // A row for an id that has none: the head is set, the rest has any content. Throws Error(config)
@@ -68,13 +69,13 @@ class RowStore {
   bool visit(uint64_t& from, const F& f) const;
 
  private:
-  struct Segment {
-    uint64_t first = 0;  // its smallest hash
-    uint32_t rows = 0;
-    uint32_t buckets = 0;  // whole blocks of them
-    int depth = 0;         // so many first bits are the same in all its hashes
+  struct alignas(64) Segment {  // what a lookup reads comes first
     std::vector<Bucket*> index;
     std::vector<std::byte*> blocks;
+    uint32_t buckets = 0;  // whole blocks of them
+    uint32_t rows = 0;
+    uint64_t first = 0;  // its smallest hash
+    int depth = 0;       // so many first bits are the same in all its hashes
   };
   struct Slot {
     Bucket* bucket = nullptr;
@@ -90,8 +91,10 @@ class RowStore {
   Segment& segment_of(uint64_t hash) const {
     return *directory_[static_cast<size_t>((hash >> 1) >> (63 - depth_))];
   }
+  // By bits in the middle of the hash: the first ones may be the same in all rows that come, as in
+  // a dump, and the last ones are the tag.
   static uint32_t home(const Segment& s, uint64_t hash) {
-    return static_cast<uint32_t>((((hash << s.depth) >> 32) * s.buckets) >> 32);
+    return static_cast<uint32_t>((((hash >> 8) & 0xffffffffu) * s.buckets) >> 32);
   }
   static Bucket& bucket_at(const Segment& s, uint32_t b) {
     return s.index[b / buckets_per_block][b % buckets_per_block];
@@ -99,7 +102,11 @@ class RowStore {
   std::byte* row_at(const Segment& s, uint32_t row) const {
     return s.blocks[row >> row_shift_] + (row & row_mask_) * row_bytes_;
   }
+  static uint32_t next_bucket(uint32_t bucket, uint32_t buckets) {
+    return bucket + 1 == buckets ? 0 : bucket + 1;
+  }
   Slot slot_of(const Segment& s, uint64_t hash, uint64_t id) const;
+  void aim_behind(uint64_t id) const;
   uint32_t split_at(const Segment& s) const;
   void split(Segment& s);
   void reindex(Segment& s, uint32_t rows);
@@ -141,16 +148,36 @@ void RowStore::find_each(std::span<const uint64_t> ids, size_t bytes, const F& f
     const Bucket& b = bucket_at(*p.segment, p.bucket);
     const uint32_t found = slots_with(b, p.tag);
     p.row = found ? row_at(*p.segment, b.rows[std::countr_zero(found)]) : nullptr;
-    if (!p.row) return;
+    if (!p.row) {  // the place that it would get
+      if (const Segment& g = *p.segment; g.rows < g.blocks.size() << row_shift_)
+        prefetch_line(row_at(g, g.rows));
+      return;
+    }
     for (size_t k = 0; k <= lines_end; k += 64) prefetch_line(p.row + k);
     if (tail) prefetch_line(p.row + bytes - 1);
   };
+  // Where the first slot with the tag is not the one (every tenth row), the next place is asked for
+  // and the row is looked up when some more of its kind are there.
+  size_t late[64], lates = 0;
+  const auto finish_late = [&] {
+    for (size_t k = 0; k < lates; ++k) aim_behind(ids[late[k]]);
+    for (size_t k = 0; k < lates; ++k) f(late[k], find(ids[late[k]]));
+    lates = 0;
+  };
   const auto finish = [&](size_t i) {
     const Probe& p = probes[i % ring];
-    std::byte* row = p.row;
-    if (!row || head_of(row)->id != ids[i]) [[unlikely]]
-      row = find(ids[i]);
-    f(i, row);
+    if (p.row && head_of(p.row)->id == ids[i]) [[likely]]
+      return f(i, p.row);
+    const Bucket& b = bucket_at(*p.segment, p.bucket);
+    const uint32_t found = slots_with(b, p.tag), others = found & (found - 1);
+    if (others)
+      prefetch_line(row_at(*p.segment, b.rows[std::countr_zero(others)]));
+    else if (b.passed > 0)
+      prefetch_line(&bucket_at(*p.segment, next_bucket(p.bucket, p.segment->buckets)));
+    else
+      return f(i, static_cast<std::byte*>(nullptr));
+    late[lates++] = i;
+    if (lates == std::size(late)) finish_late();
   };
   const size_t n = ids.size();
   size_t started = 0, aimed = 0;
@@ -163,6 +190,7 @@ void RowStore::find_each(std::span<const uint64_t> ids, size_t bytes, const F& f
     if (aimed < n) aim(aimed++);
     finish(i);
   }
+  finish_late();
 }
 
 template <class F>

@@ -155,21 +155,19 @@ void Table::push(std::span<const uint64_t> ids, const float* grads, float learni
   const bool made = !fits(ids.size());
   if (made) make_rows(ids, step);
   std::byte* group[rows_per_group];
-  size_t count = 0, first = 0;
+  const float* group_grads[rows_per_group];
+  size_t count = 0;
   const auto flush = [&] {
-    if (count > 0)
-      update_rows({group, count}, grads + static_cast<int64_t>(first) * options_.width,
-                  learning_rate, step);
+    if (count > 0) update_rows({group, count}, group_grads, learning_rate, step);
     count = 0;
   };
   absent_.clear();
   store_.find_each(ids, layout_.row_bytes(), [&](size_t i, std::byte* row) {
     if (!row) {
-      flush();
       absent_.push_back(i);
       return;
     }
-    if (count == 0) first = i;
+    group_grads[count] = grads + static_cast<int64_t>(i) * options_.width;
     group[count++] = row;
     if (count == rows_per_group) flush();
   });
@@ -181,21 +179,20 @@ void Table::push(std::span<const uint64_t> ids, const float* grads, float learni
 // looked up once all of a group are there.
 void Table::push_absent(std::span<const uint64_t> ids, const float* grads, float learning_rate,
                         uint64_t step) {
-  const auto width = static_cast<size_t>(options_.width);
   std::byte* group[rows_per_group];
+  const float* group_grads[rows_per_group];
   uint64_t made[rows_per_group];
-  absent_grads_.resize(rows_per_group * width);
   for (size_t at = 0; at < absent_.size();) {
     size_t count = 0;
     for (; at < absent_.size() && count < rows_per_group; ++at) {
       const uint64_t id = ids[absent_[at]];
       if (!admit(id, step)) continue;
       make_row(id);
-      std::copy_n(grads + absent_[at] * width, width, absent_grads_.data() + count * width);
+      group_grads[count] = grads + static_cast<int64_t>(absent_[at]) * options_.width;
       made[count++] = id;
     }
     for (size_t i = 0; i < count; ++i) group[i] = store_.find(made[i]);
-    if (count > 0) update_rows({group, count}, absent_grads_.data(), learning_rate, step);
+    if (count > 0) update_rows({group, count}, group_grads, learning_rate, step);
   }
 }
 
@@ -214,8 +211,8 @@ void Table::keep_old(const std::byte* row) {
   }
 }
 
-void Table::update_rows(std::span<std::byte* const> rows, const float* grads, float learning_rate,
-                        uint64_t step) {
+void Table::update_rows(std::span<std::byte* const> rows, const float* const* grads,
+                        float learning_rate, uint64_t step) {
   float *values[rows_per_group], *states[rows_per_group];
   const bool keep = round_clock_ > 0 || dump_;
   if (options_.bf16) wide_.resize(rows_per_group * static_cast<size_t>(options_.width));

@@ -139,7 +139,7 @@ class Table {
   void push_absent(std::span<const uint64_t> ids, const float* grads, float learning_rate,
                    uint64_t step);
   void evict_part();
-  void update_rows(std::span<std::byte* const> rows, const float* grads, float learning_rate,
+  void update_rows(std::span<std::byte* const> rows, const float* const* grads, float learning_rate,
                    uint64_t step);
   void keep_old(const std::byte* row);
   void remove_row(uint64_t id);
@@ -165,7 +165,6 @@ class Table {
   uint64_t loaded_mark_ = 0;  // of the last one that was
   // Scratch of a push.
   std::vector<size_t> absent_;
-  std::vector<float> absent_grads_;
   std::vector<float> wide_;  // bf16: the values of a group of rows
 };
 

@@ -85,12 +85,14 @@ void RowUpdate::run(const optim::RowsAt<float>& rows, float learning_rate, uint6
   optim::RowsAt<float> decayed = rows;
   if (l2_ != 0) {  // as the ops `scale` and `sum` of the regulariser compute it
     decayed_.resize(static_cast<size_t>(rows.count * width_));
+    decayed_at_.resize(static_cast<size_t>(rows.count));
     for (int64_t i = 0; i < rows.count; ++i) {
       float* sum = decayed_.data() + i * width_;
       optim::scale(rows.values[i], width_, l2_, sum);
-      optim::add(rows.grads + i * width_, width_, sum);
+      optim::add(rows.grads[i], width_, sum);
+      decayed_at_[static_cast<size_t>(i)] = sum;
     }
-    decayed.grads = decayed_.data();
+    decayed.grads = decayed_at_.data();
   }
   rule_.f32.rows_at(rule_, numbers_, decayed);
 }

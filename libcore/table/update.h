@@ -41,6 +41,7 @@ class RowUpdate {
   float l2_;
   int64_t width_;
   std::vector<float> numbers_, first_, decayed_;
+  std::vector<const float*> decayed_at_;
   std::vector<RunningPower> powers_;
 };
 

@@ -1,8 +1,8 @@
 // A sparse table in one thread beside what memory allows: table_bench [ROWS [GROWN]] measures pulls
 // and pushes of 100,000 random ids of ROWS rows (default 10,000,000) of 16 values against a gather
-// and a scatter of known addresses, then the times of calls while a table grows to GROWN rows
-// (default 30,000,000; 0 leaves it out). Prints one JSON object per line; rates are M rows/s,
-// medians of turns that alternate between table and limit.
+// and a scatter of known addresses, then a dump, then the times of calls while a table grows to
+// GROWN rows (default 30,000,000; 0 leaves it out). Prints one JSON object per line; rates are M
+// rows/s, medians of turns that alternate between table and limit.
 #include <sys/mman.h>
 
 #include <chrono>
@@ -106,12 +106,14 @@ double rate_of(const std::vector<double>& seconds) {
   return static_cast<double>(batch) / median(seconds) / 1e6;
 }
 
-void measure_limit(const PlainRows& plain, const std::vector<uint32_t>& at, std::vector<Line>& out,
-                   Limits& first, Limits& second) {
+// `at` and `other` are rows that were not touched for long.
+void measure_limit(const PlainRows& plain, const std::vector<uint32_t>& at,
+                   const std::vector<uint32_t>& other, std::vector<Line>& out, Limits& first,
+                   Limits& second) {
   first.gather.push_back(seconds_of([&] { gather<3>(plain, at, out); }));
   first.both.push_back(first.gather.back() + seconds_of([&] { scatter<3>(plain, at, out); }));
-  second.gather.push_back(seconds_of([&] { gather<2>(plain, at, out); }));
-  second.both.push_back(second.gather.back() + seconds_of([&] { scatter<2>(plain, at, out); }));
+  second.gather.push_back(seconds_of([&] { gather<2>(plain, other, out); }));
+  second.both.push_back(second.gather.back() + seconds_of([&] { scatter<2>(plain, other, out); }));
 }
 
 void fill(Table& table, size_t rows) {
@@ -137,7 +139,8 @@ void measure_rule(const char* rule, size_t rows) {
     const auto& other = batches.ids[(t + turns / 2) % turns];
     pull.push_back(seconds_of([&] { table.pull(batches.ids[t], out[0].v); }));
     push.push_back(seconds_of([&] { table.push(other, grads.data(), 0.01f, t + 1); }));
-    measure_limit(plain, batches.rows[t], out, first, second);
+    measure_limit(plain, batches.rows[t], batches.rows[(t + turns / 2) % turns], out, first,
+                  second);
   }
   const double gathers = std::max(rate_of(first.gather), rate_of(second.gather));
   const double both = std::max(rate_of(first.both), rate_of(second.both));
@@ -154,6 +157,33 @@ void measure_rule(const char* rule, size_t rows) {
              {"push_percent", 100 * rate_of(push) / both},
              {"bytes_per_row_beyond_id_values_state",
               static_cast<double>(table.row_memory()) / n - own}});
+}
+
+// A whole dump, part by part, and the same read into another table.
+void measure_dump(size_t rows) {
+  Table table(options_of("adagrad")), copy(options_of("adagrad"));
+  fill(table, rows);
+  std::vector<std::byte> part;
+  std::vector<double> writing, reading;
+  double bytes = 0, write_seconds = 0, read_seconds = 0;
+  table.begin_dump();
+  for (bool more = true; more;) {
+    writing.push_back(1e3 * seconds_of([&] { more = table.dump_part(part); }));
+    write_seconds += writing.back() / 1e3;
+    if (more) read_seconds += seconds_of([&] { copy.load_part(part); });
+    bytes += static_cast<double>(part.size());
+  }
+  table.end_dump();
+  if (copy.digest() != table.digest()) std::abort();
+  print_row("dump", "ms per part",
+            {{"GB", bytes / 1e9},
+             {"parts", static_cast<double>(writing.size() - 1)},
+             {"p50", percentile(writing, 0.5)},
+             {"p99", percentile(writing, 0.99)},
+             {"max", percentile(writing, 1)},
+             {"write_GB_per_s", bytes / write_seconds / 1e9},
+             {"read_GB_per_s", bytes / read_seconds / 1e9},
+             {"read_M_rows_per_s", static_cast<double>(rows) / read_seconds / 1e6}});
 }
 
 // Calls of 4096 new ids each: how long they take, and what a row costs on the way.
@@ -202,5 +232,6 @@ int main(int argc, char** argv) {
   const size_t grown = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 30000000;
   for (const char* rule : {"sgd", "adagrad", "adam"})
     if (rows > 0) measure_rule(rule, rows);
+  if (rows > 0) measure_dump(rows);
   if (grown > 0) measure_growth(grown);
 }

@@ -1,6 +1,7 @@
 // The store against a plain map, under random inserts, erases and lookups.
 #include "table/row_store.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <unordered_map>
@@ -81,13 +82,13 @@ TEST_CASE("a store finds many rows at once, and says which are absent", "[table]
   for (const size_t count : {0, 1, 23, 24, 25, 47, 48, 49, 1000}) {
     std::vector<uint64_t> ids;
     for (size_t i = 0; i < count; ++i) ids.push_back(mix64(i) % 200000);
-    size_t next = 0;
+    std::vector<int> seen(count);
     store.find_each(ids, 80, [&](size_t i, const std::byte* row) {
-      REQUIRE(i == next++);
+      REQUIRE(seen.at(i)++ == 0);
       REQUIRE((row != nullptr) == (ids[i] % 2 == 0));
       if (row) REQUIRE(row_value(row) == ids[i]);
     });
-    REQUIRE(next == count);
+    REQUIRE(std::count(seen.begin(), seen.end(), 1) == static_cast<long>(count));
   }
 }
 

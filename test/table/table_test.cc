@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "support.h"
+#include "table/row_sum.h"
 
 using namespace paddle;
 using namespace paddle::test;
@@ -280,4 +281,29 @@ TEST_CASE("a table names the rows that changed", "[table]") {
   table.each_changed_since(1, [&](uint64_t id) { changed.push_back(id); });
   std::sort(changed.begin(), changed.end());
   CHECK(changed == second);
+}
+
+TEST_CASE("gradients of a round are added in the order of trainers", "[table]") {
+  RowSum sum(5);
+  std::map<uint64_t, std::vector<float>> expected;
+  for (uint64_t round = 0; round < 3; ++round) {
+    expected.clear();
+    for (uint64_t trainer = 0; trainer < 4; ++trainer) {
+      const auto ids = distinct_ids(trainer, 300, 600);
+      const auto grads = gradients(ids, 5, round * 10 + trainer);
+      sum.add(ids, grads.data());
+      for (size_t i = 0; i < ids.size(); ++i) {
+        auto [it, first] = expected.try_emplace(ids[i], 5, 0.0f);
+        for (size_t j = 0; j < 5; ++j)
+          it->second[j] = first ? grads[i * 5 + j] : it->second[j] + grads[i * 5 + j];
+      }
+    }
+    std::vector<uint64_t> ids;
+    std::vector<float> grads;
+    sum.take(0.25f, ids, grads);
+    REQUIRE(ids.size() == expected.size());
+    for (size_t i = 0; i < ids.size(); ++i)
+      for (size_t j = 0; j < 5; ++j) REQUIRE(grads[i * 5 + j] == 0.25f * expected.at(ids[i])[j]);
+    CHECK(sum.rows() == 0);
+  }
 }
