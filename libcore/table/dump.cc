@@ -39,8 +39,9 @@ uint64_t kind_of(const TableOptions& o, int64_t states) {
 }
 
 void append(std::vector<std::byte>& to, const void* from, size_t bytes) {
-  const auto* at = static_cast<const std::byte*>(from);
-  to.insert(to.end(), at, at + bytes);
+  const size_t at = to.size();
+  to.resize(at + bytes);
+  std::memcpy(to.data() + at, from, bytes);
 }
 
 }  // namespace
@@ -66,9 +67,10 @@ bool Table::dump_part(std::vector<std::byte>& chunk) {
   DumpState& d = *dump_;
   chunk.clear();
   if (d.ended) return false;
+  chunk.reserve(5 * part_target);  // a segment more than the target; what is not used is not taken
   PartHead head{};
   std::memcpy(head.magic, dump_magic, sizeof head.magic);
-  append(chunk, &head, sizeof head);
+  chunk.resize(sizeof head);
   if (d.part == 0 && d.since > 0)
     for (const RemovedId& r : removed_)
       if (r.clock > d.since && r.clock <= d.clock) {

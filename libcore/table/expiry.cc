@@ -22,8 +22,25 @@ void Table::remove_row(uint64_t id) {
   store_.erase(id);
 }
 
+// Ids that wait for admission with a hash below `end` (0 = all) and were not seen for long begin to
+// count anew.
+void Table::forget_waiting(uint64_t end, uint64_t step) {
+  constexpr uint64_t all_seen = ~uint64_t{0};
+  std::vector<uint64_t> going;
+  while (waiting_from_ != all_seen && (end == 0 || waiting_from_ < end)) {
+    const bool more = waiting_.visit(waiting_from_, [&](const std::byte* row) {
+      const RowHead& head = *head_of(row);
+      if (step + 1 > uint64_t{head.step} + options_.expiry.unseen_steps)
+        going.push_back(uint64_t{head.id});
+    });
+    if (!more) waiting_from_ = all_seen;
+  }
+  for (const uint64_t id : going) waiting_.erase(id);
+}
+
 bool Table::expire_part(uint64_t& from, uint64_t step, bool dry_run, Expired& sum) {
   const Expiry& e = options_.expiry;
+  if (from == 0) waiting_from_ = 0;
   std::vector<uint64_t> going;
   size_t seen = 0;
   const bool more = store_.visit(from, [&](const std::byte* row) {
@@ -40,6 +57,7 @@ bool Table::expire_part(uint64_t& from, uint64_t step, bool dry_run, Expired& su
   if (!dry_run) {
     for (const uint64_t id : going) remove_row(id);
     counters_.expired += going.size();
+    if (e.unseen_steps > 0) forget_waiting(from, step);
   }
   sum.seen += seen;
   sum.rows += going.size();

@@ -9,22 +9,22 @@
 namespace paddle {
 namespace {
 
-constexpr size_t block_target = size_t{8} << 10;    // bytes of a block of rows, at least
-constexpr size_t segment_target = size_t{8} << 20;  // bytes of a segment, at most
+constexpr size_t block_target = size_t{8} << 10;     // bytes of a block of rows, at least
+constexpr size_t segment_target = size_t{12} << 20;  // bytes of a segment, at most
 constexpr int deepest = 22;  // of a segment: the directory has at most 4 M entries
 constexpr uint32_t block_slots = buckets_per_block * slots_per_bucket;
 
-// Rows that an index of so many buckets may hold: 93 % of its slots.
-uint32_t most_indexed(uint32_t buckets) { return buckets * slots_per_bucket * 93 / 100; }
+// Rows that an index of so many buckets may hold: 95 % of its slots.
+uint32_t most_indexed(uint32_t buckets) { return buckets * slots_per_bucket * 95 / 100; }
 
-// Blocks of index for so many rows, with a tenth to grow.
+// Blocks of index for so many rows, with a fifteenth to grow.
 uint32_t index_blocks(uint32_t rows) {
-  const uint64_t slots = uint64_t{rows} * 110 / 93 + 1;
+  const uint64_t slots = uint64_t{rows} * 107 / 95 + 1;
   return static_cast<uint32_t>((slots + block_slots - 1) / block_slots);
 }
 
 uint32_t most_rows_for(size_t blocks) {
-  return static_cast<uint32_t>((blocks * block_slots - 1) * 93 / 110);
+  return static_cast<uint32_t>((blocks * block_slots - 1) * 95 / 107);
 }
 
 uint32_t shift_for(size_t row_bytes) {
@@ -61,7 +61,7 @@ size_t RowStore::bytes() const {
 // memory by steps. Segments hold a quarter of most_rows_ or more where there are several.
 size_t RowStore::bytes_bound(size_t more) const {
   const size_t rows = size_ + more, splits = rows / (most_rows_ / 4) + segments_.size() + 2;
-  const size_t index = rows * sizeof(Bucket) / slots_per_bucket * 110 / 93 + rows / 4;
+  const size_t index = rows * sizeof(Bucket) / slots_per_bucket * 107 / 95 + rows / 4;
   const size_t blocks = row_pool_.block_bytes() + 2 * index_pool_.block_bytes() + 512;
   const size_t steps = 2 * ((size_t{2} << 20) + row_pool_.block_bytes());
   return std::max(bytes(), rows * row_bytes_ + index + splits * blocks + steps);
@@ -131,8 +131,8 @@ void RowStore::add_slot(Segment& s, uint64_t hash, uint32_t row) {
   }
 }
 
-// An index for `rows` rows and a tenth more, made of the rows themselves, so that it needs only as
-// many new blocks as it grows by. They are taken before anything changes.
+// An index for `rows` rows and a fifteenth more, made of the rows themselves, so that it needs only
+// as many new blocks as it grows by. They are taken before anything changes.
 void RowStore::reindex(Segment& s, uint32_t rows) {
   const uint32_t blocks = index_blocks(rows), had = static_cast<uint32_t>(s.index.size());
   const auto keep = [&](uint32_t count) {

@@ -143,6 +143,7 @@ class Table {
                    uint64_t step);
   void keep_old(const std::byte* row);
   void remove_row(uint64_t id);
+  void forget_waiting(uint64_t end, uint64_t step);
   double score(const RowHead& head, uint64_t step) const;
   void read_rows(std::span<const std::byte> rows, uint32_t shard, uint32_t shards);
 
@@ -153,11 +154,11 @@ class Table {
   TableCounters counters_;
   MemoryLimit budget_, old_budget_;  // rows; copies of old ones, which no limit stops
   RowStore store_;
-  RowStore waiting_;          // ids that wait for admission: heads only
-  RowStore before_;           // values from before the round
-  uint32_t clock_ = 0;        // step + 1 of the last update
-  uint32_t round_clock_ = 0;  // 0 = no round
-  uint64_t evict_from_ = 0;
+  RowStore waiting_;                            // ids that wait for admission: heads only
+  RowStore before_;                             // values from before the round
+  uint32_t clock_ = 0;                          // step + 1 of the last update
+  uint32_t round_clock_ = 0;                    // 0 = no round
+  uint64_t evict_from_ = 0, waiting_from_ = 0;  // how far evict_part() and expire_part() are
   std::unique_ptr<DumpState> dump_;
   bool logs_removed_ = false;  // there was a dump, and the next may be one of changes
   std::vector<RemovedId> removed_;

@@ -48,6 +48,26 @@ TEST_CASE("an id gets a row with its third update", "[table]") {
   CHECK_FALSE(table.find(2));
 }
 
+TEST_CASE("an id that waits for admission and is not seen for long begins anew", "[table]") {
+  TableOptions o = small_table();
+  o.admission.min_count = 3;
+  o.expiry.unseen_steps = 5;
+  Table table(o);
+  push_ids(table, {1, 2}, 0);
+  push_ids(table, {1, 2}, 1);
+  push_ids(table, {2}, 7);
+  CHECK(table.rows() == 1);
+  expire(table, 6, false);
+  push_ids(table, {1}, 8);
+  CHECK(table.rows() == 2);  // seen at 1, which is not long before 6
+  push_ids(table, {3}, 9);
+  push_ids(table, {3}, 10);
+  expire(table, 16, true);
+  expire(table, 16, false);
+  push_ids(table, {3}, 17);
+  CHECK_FALSE(table.find(3));
+}
+
 TEST_CASE("admission by chance depends on the id and the step alone", "[table]") {
   TableOptions o = small_table();
   o.admission.probability = 0.25f;
