@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "kernels/map.h"
 
@@ -16,6 +17,17 @@ struct Rows {
   int64_t count, width, height;
   const int64_t* ids;
   const T* values;
+};
+
+// Rows that lie apart: the values of row i at values[i], its states one after the other at
+// states[i], each `width` long (or one number, where the rule has one per row), its gradient at
+// grads[i]. Rows are distinct.
+template <class T>
+struct RowsAt {
+  int64_t count, width;
+  T* const* values;
+  T* const* states;
+  const T* const* grads;
 };
 
 namespace detail {
@@ -57,6 +69,31 @@ struct UpdateRowsLoop {
   }
 };
 
+// Whole vectors first: rows are short, and a loop of known length has no beginning and end to look
+// after.
+struct UpdateRowsAtLoop {
+  template <class F, class T, size_t... k>
+  PS_INLINE void operator()(const RowsAt<T>& rows, const F& given,
+                            std::index_sequence<k...>) const {
+    constexpr int64_t step = 16;
+    const F f = given;
+    const int64_t width = rows.width, whole = width / step * step;
+    for (int64_t i = 0; i < rows.count; ++i) {
+      T* p = rows.values[i];
+      [[maybe_unused]] T* s = rows.states[i];
+      const T* g = rows.grads[i];
+      for (int64_t j = 0; j < whole; j += step) {
+        PS_IVDEP
+        for (int64_t q = j; q < j + step; ++q)
+          f(p[q], g[q], s[static_cast<int64_t>(k) * width + q]...);
+      }
+      PS_IVDEP
+      for (int64_t j = whole; j < width; ++j)
+        f(p[j], g[j], s[static_cast<int64_t>(k) * width + j]...);
+    }
+  }
+};
+
 }  // namespace detail
 
 // All n elements.
@@ -79,6 +116,13 @@ void update_rows(const Device& device, const Rows<T>& rows, const F& f, T* p, S*
   device.pool().parallel_for(rows.count, grain, [&](int64_t begin, int64_t end) {
     run_loop<worth_clones<T>>(detail::UpdateRowsLoop{}, begin, end, rows, f, p, state...);
   });
+}
+
+// Rows that lie apart, in the calling thread.
+template <class F, class T>
+void update_rows_at(const RowsAt<T>& rows, const F& f) {
+  run_loop<worth_clones<T>>(detail::UpdateRowsAtLoop{}, rows, f,
+                            std::make_index_sequence<F::states>{});
 }
 
 // Every row of the table, those that are not there with a gradient of zero: the same as

@@ -49,21 +49,41 @@ void run_rows(const Rule& rule, const Call<T>& call, const Rows<T>& rows) {
   });
 }
 
+template <class T, class Choose>
+void run_rows_at(const Rule& rule, std::span<const T> numbers, const RowsAt<T>& rows) {
+  Choose{}(Numbers<T>(rule.numbers, numbers),
+           [&]<class F>(const F& f, bool) { update_rows_at(rows, f); });
+}
+
+template <class T, class Choose>
+int count_states(const Rule& rule, std::span<const T> numbers) {
+  int count = 0;
+  Choose{}(Numbers<T>(rule.numbers, numbers), [&]<class F>(const F&, bool) { count = F::states; });
+  return count;
+}
+
 template <class T>
 void add_rows(const Rule&, const Call<T>& call, const Rows<T>& rows) {
   scatter_add_rows(call.device, rows.ids, rows.count, rows.width, -call.numbers[0], rows.values,
                    call.param);
 }
 
-template <class Choose>
-Rule rule(Description description, Choose) {
+// The names of its numbers follow from the description.
+Rule described(Description description) {
   Rule r{std::move(description)};
-  r.f32 = {run_dense<float, Choose>, run_rows<float, Choose>};
-  r.f64 = {run_dense<double, Choose>, run_rows<double, Choose>};
   if (r.takes_rate) r.inputs.push_back("LearningRate");
   for (const Power& p : r.powers) r.inputs.push_back(p.slot);
   r.numbers = r.inputs;
   for (const Setting& s : r.settings) r.numbers.push_back(s.name);
+  return r;
+}
+
+template <class Choose>
+Rule rule(Description description, Choose) {
+  Rule r = described(std::move(description));
+  r.f32 = {run_dense<float, Choose>, run_rows<float, Choose>, run_rows_at<float, Choose>,
+           count_states<float, Choose>};
+  r.f64 = {run_dense<double, Choose>, run_rows<double, Choose>};
   return r;
 }
 
@@ -204,6 +224,27 @@ Rule ftrl() {
               });
 }
 
+// One sum of squares per row: the mean over the row's gradient is added to it.
+void rowwise_adagrad_at(const Rule& rule, std::span<const float> numbers,
+                        const RowsAt<float>& rows) {
+  const Numbers<float> n(rule.numbers, numbers);
+  run_loop<worth_clones<float>>(RowwiseAdagradLoop{}, rows, n("LearningRate"), n("epsilon"));
+}
+
+Rule rowwise_adagrad() {
+  Rule r =
+      described({.type = "rowwise_adagrad",
+                 .meaning = "adagrad with one sum of squares per row",
+                 .states = {{"Moment", "MomentOut", "moment", false, "initial_accumulator_value"}},
+                 .settings = {epsilon(1e-6f)},
+                 .first_values = {{"initial_accumulator_value", "first sum of squares"}},
+                 .elementwise = false});
+  r.f32.rows_at = rowwise_adagrad_at;
+  r.f32.states = [](const Rule&, std::span<const float>) { return 1; };
+  r.state_per_row = true;
+  return r;
+}
+
 std::vector<Rule> make_rules() {
   return {sgd(),     momentum(), adagrad(), adam(), adamax(), decayed_adagrad(),
           rmsprop(), adadelta(), ftrl()};
@@ -248,6 +289,11 @@ const Rule* find_rule(std::string_view type) {
   for (const Rule& r : rules())
     if (r.type == type) return &r;
   return nullptr;
+}
+
+const Rule* find_row_rule(std::string_view type) {
+  static const Rule rowwise = rowwise_adagrad();
+  return type == rowwise.type ? &rowwise : find_rule(type);
 }
 
 const std::vector<const Description*>& descriptions() {

@@ -52,18 +52,27 @@ struct Updates {
   void (*dense)(const Rule&, const Call<T>&, const T* grad, int64_t n) = nullptr;
   // Rows as apply.h says; merged unless the rule takes repeated rows.
   void (*rows)(const Rule&, const Call<T>&, const Rows<T>&) = nullptr;
+  // Rows that lie apart, as a sparse table keeps them; those that are not there stay as they are,
+  // whatever the rule. Numbers in the order of Rule::numbers.
+  void (*rows_at)(const Rule&, std::span<const T> numbers, const RowsAt<T>&) = nullptr;
+  // How many states these numbers need; optional ones come last.
+  int (*states)(const Rule&, std::span<const T> numbers) = nullptr;
 };
 
 struct Rule : Description {
   Updates<float> f32;
   Updates<double> f64;
   bool takes_repeated_rows = false;  // duplicates need no merge
+  bool state_per_row = false;        // a state is one number per row; there is no other update
   std::vector<std::string> numbers;  // inputs, then settings by name
 };
 
 const std::vector<Rule>& rules();
 // The rule of an op type, or null.
 const Rule* find_rule(std::string_view type);
+
+// The rule of a sparse table, or null: those of rules() and those that exist for rows only.
+const Rule* find_row_rule(std::string_view type);
 
 // p and states from a dense gradient of n elements.
 void apply_dense(const Rule& rule, const Call<float>& call, const float* grad, int64_t n);

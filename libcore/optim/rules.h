@@ -6,7 +6,9 @@
 
 #include <cmath>
 
+#include "kernels/lane_sum.h"
 #include "kernels/simd.h"
+#include "optim/apply.h"
 
 namespace paddle::optim {
 
@@ -127,6 +129,24 @@ struct Ftrl {
     squared = sum;
     const T shrunk = (linear > 0 ? l1 : -l1) - linear;
     p = std::abs(linear) > l1 ? shrunk / (reach / lr + 2 * l2) : T(0);
+  }
+};
+
+// Adagrad with one number per row in place of one per element. Not a functor of one element, so it
+// is the loop over rows itself: any order of rows gives the same bits.
+struct RowwiseAdagradLoop {
+  PS_INLINE void operator()(const RowsAt<float>& rows, float lr, float epsilon) const {
+    const int64_t width = rows.width;
+    for (int64_t i = 0; i < rows.count; ++i) {
+      float* p = rows.values[i];
+      const float* g = rows.grads[i];
+      const double squares = lane_sum<float>(width, [&](int64_t j) { return g[j] * g[j]; });
+      float& moment = *rows.states[i];
+      moment += static_cast<float>(squares / static_cast<double>(width));
+      const float rate = lr / (std::sqrt(moment) + epsilon);
+      PS_IVDEP
+      for (int64_t j = 0; j < width; ++j) p[j] -= rate * g[j];
+    }
   }
 };
 
