@@ -129,6 +129,25 @@ std::string layer_norm(const Builder& b, const std::string& input,
   return layer.activate(out, options.act);
 }
 
+std::string prelu(const Builder& b, const std::string& x, const std::string& mode,
+                  const ParamAttr& param_attr, const std::string& name) {
+  const Layer layer(b, "prelu", name);
+  const Var& v = b.var(x);
+  Shape shape{1};
+  if (mode == "channel") {
+    require(v.shape.rank() >= 2, Error::Kind::config, "prelu of '", x,
+            "': mode channel needs [N, channels, ...], found ", v.shape);
+    shape = {1, v.shape[1], 1, 1};
+  } else if (mode == "element") {
+    for (int d = 1; d < v.shape.rank(); ++d) shape.append(v.shape[d]);
+  } else {
+    require(mode == "all", Error::Kind::config, "prelu of '", x,
+            "': mode must be all, channel or element, found '", mode, "'");
+  }
+  const std::string alpha = layer.weight(param_attr, shape, v.dtype, init::Constant{0.25f});
+  return layer.op("prelu", {{"X", {x}}, {"Alpha", {alpha}}}, {{"mode", mode}});
+}
+
 std::string create_parameter(const Builder& b, const Shape& shape,
                              const CreateParameterOptions& options) {
   const Layer layer(b, "create_parameter", options.name);

@@ -98,6 +98,11 @@ struct CreateParameterOptions {
   ParamAttr attr = {};
   bool is_bias = false;
 };
+// x where x > 0, else alpha * x. mode: "all" (one alpha), "channel" or "element". By default alpha
+// starts with 0.25.
+std::string prelu(const Builder& b, const std::string& x, const std::string& mode,
+                  const ParamAttr& param_attr = {}, const std::string& name = {});
+
 std::string create_parameter(const Builder& b, const Shape& shape,
                              const CreateParameterOptions& options = {});
 

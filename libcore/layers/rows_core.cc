@@ -144,6 +144,17 @@ Make declare_dropout(Arguments& a, const Resolve& at) {
   return [=](const Builder& b) -> Names { return {dropout(b, at(input.name), prob, o)}; };
 }
 
+Make declare_prelu(Arguments& a, const Resolve& at) {
+  Ref x;
+  std::string mode, name;
+  ParamAttr attr;
+  a.required("x", x, "what goes in");
+  a.required("mode", mode, "all, channel or element: what has an alpha of its own");
+  a.optional("param_attr", attr, "alpha; starts with 0.25");
+  declare_name(a, name);
+  return [=](const Builder& b) -> Names { return {prelu(b, at(x.name), mode, attr, name)}; };
+}
+
 Make declare_sequence_pool(Arguments& a, const Resolve& at) {
   Ref input;
   std::string pool_type;
@@ -222,6 +233,7 @@ std::vector<LayerRow> core_rows() {
       {"batch_norm", "normalises each channel over the batch", declare_batch_norm},
       {"layer_norm", "normalises each sample", declare_layer_norm},
       {"dropout", "sets random elements to 0 while training", declare_dropout},
+      {"prelu", "x where x > 0, else a learnt alpha * x", declare_prelu},
       {"sequence_pool", "one row per sequence", declare_sequence_pool},
       {"sequence_first_step", "the first row of each sequence", declare_step<sequence_first_step>},
       {"sequence_last_step", "the last row of each sequence", declare_step<sequence_last_step>},

@@ -209,6 +209,63 @@ case("label_smooth", lambda x, p: L.label_smooth(x, prior_dist=p, epsilon=0.2), 
 _T = one_hot(IDS, 6)
 case("dice_loss", L.dice_loss, [PROB, IDS],
      np.mean(1 - 2 * (PROB * _T).sum(axis=1) / (PROB.sum(axis=1) + _T.sum(axis=1) + 1e-5)).reshape(1))
+SCORE, OTHER = X[:, :1].copy(), Y[:, :1].copy()
+FIRST = BINARY_LABEL.astype("float32")
+case("rank_loss", L.rank_loss, [FIRST, SCORE, OTHER], np.log1p(np.exp(SCORE - OTHER)) - FIRST * (SCORE - OTHER))
+case("margin_rank_loss", lambda label, a, b: L.margin_rank_loss(label, a, b, margin=0.3), [2 * FIRST - 1, SCORE, OTHER],
+     np.maximum(0, 0.3 - (2 * FIRST - 1) * (SCORE - OTHER)))
+case("bpr_loss", L.bpr_loss, [X, IDS],
+     [[np.mean([np.log1p(np.exp(X[i, j] - X[i, y])) for j in range(6) if j != y])] for i, y in enumerate(IDS[:, 0])])
+AWAY = np.abs(X - Y)
+case("smooth_l1", lambda x, y: L.smooth_l1(x, y, sigma=2.0), [X, Y],
+     np.where(AWAY < 0.25, 2 * AWAY**2, AWAY - 0.125).sum(axis=1, keepdims=True))
+for way, by in {"none": 0, "sum": 1, "mean": 24, "batchmean": 4}.items():
+    parts = PROB * (np.log(PROB) - X)
+    case("kldiv_loss", lambda x, t, way=way: L.kldiv_loss(x, t, reduction=way), [X, PROB],
+         parts if way == "none" else [parts.sum() / by])
+TEACHER = np.array([[-2.0], [-1.0], [0.3], [1.4]], dtype="float32")
+CLICK = np.array([[0.0], [1.0], [0.0], [1.0]])
+SOFT = np.log1p(np.exp(SCORE))
+case("teacher_student_sigmoid_loss", L.teacher_student_sigmoid_loss, [SCORE, TEACHER],
+     SOFT - CLICK * SCORE + np.where(TEACHER < 0, 0, SOFT - (TEACHER - CLICK) * SCORE))
+ALPHA = fluid.initializer.Constant(0.3)
+case("prelu", lambda x: L.prelu(x, mode="all", param_attr=ALPHA), [X], np.where(X > 0, X, 0.3 * X))
+case("prelu", lambda x: L.prelu(x, mode="channel", param_attr=ALPHA), [IMAGES],
+     np.where(IMAGES > 0, IMAGES, 0.3 * IMAGES))
+case("prelu", lambda x: L.prelu(x, mode="element", param_attr=ALPHA), [IMAGES],
+     np.where(IMAGES > 0, IMAGES, 0.3 * IMAGES))
+SHOWN = np.log(P[:, :1] + 1)
+case("continuous_value_model", lambda x, c: L.continuous_value_model(x, c), [P, Y[:, :2].copy()],
+     np.concatenate([SHOWN, np.log(P[:, 1:2] + 1) - SHOWN, P[:, 2:]], axis=1))
+case("continuous_value_model", lambda x, c: L.continuous_value_model(x, c, use_cvm=False), [P, Y[:, :2].copy()],
+     P[:, 2:])
+case("expand_as", L.expand_as, [SCORE, Y], np.repeat(SCORE, 6, axis=1))
+case("cumsum", lambda x: L.cumsum(x, axis=1), [X], np.cumsum(X, axis=1))
+case("cumsum", lambda x: L.cumsum(x, axis=0, exclusive=True, reverse=True), [X],
+     np.cumsum(X[::-1], axis=0)[::-1] - X)
+PLACES = np.array([2, 0], dtype="int64")
+REPLACED = X.copy()
+REPLACED[PLACES] = Y[:2]
+case("scatter", L.scatter, [X, PLACES, Y[:2].copy()], REPLACED)
+case("gather_nd", L.gather_nd, [IMAGES, np.array([[1, 2], [0, 0], [1, 2]], dtype="int64")],
+     IMAGES[[1, 0, 1], [2, 0, 2]])
+case("unstack", lambda x: L.unstack(x, axis=1), [X], *[X[:, k] for k in range(6)])
+case("shard_index", lambda x: L.shard_index(x, index_num=4, nshards=2, shard_id=1), [IDS],
+     np.where(IDS >= 2, IDS - 2, -1))
+case("sequence_reverse", L.sequence_reverse, [sequences(ROWS)], per_sequence(lambda s: s[::-1]))
+case("sequence_concat", lambda x, y: L.sequence_concat([x, y]), [sequences(ROWS), sequences(ROWS + 1)],
+     per_sequence(lambda s: np.concatenate([s, s + 1])))
+case("sequence_expand_as", L.sequence_expand_as, [X[:3], sequences(ROWS)], np.repeat(X[:3], LENGTHS, axis=0))
+PADDED = np.full((3, 4, 2), 0.5, dtype="float32")
+for row, (start, length) in enumerate(zip(STARTS, LENGTHS)):
+    PADDED[row, :length] = ROWS[start:start + length]
+case("sequence_pad", lambda x: L.sequence_pad(x, L.assign(np.array([0.5], "float32"))), [sequences(ROWS)], PADDED,
+     LENGTHS)
+case("sequence_unpad", L.sequence_unpad, [PADDED, np.array(LENGTHS, dtype="int64")], ROWS)
+case("sequence_mask", lambda x: L.sequence_mask(x, maxlen=4, dtype="float32"), [np.array(LENGTHS, dtype="int64")],
+     [[1, 1, 0, 0], [1, 0, 0, 0], [1, 1, 1, 1]])
+case("sequence_mask", L.sequence_mask, [np.array([2, 0, 3], dtype="int64")], [[1, 1, 0], [0, 0, 0], [1, 1, 1]])
+case("lod_reset", lambda x: L.lod_reset(x, target_lod=[0, 3, 4]), [X], X)
 for schedule in fluid.layers.learning_rate_scheduler.__all__:  # their values: numeric_test.py
     arguments = {"piecewise_decay": ([3], [0.5, 0.25]), "noam_decay": (4, 2), "cosine_decay": (0.5, 2, 3),
                  "polynomial_decay": (0.5, 4), "linear_lr_warmup": (0.5, 4, 0.0, 0.5)}.get(schedule, (0.5, 4, 0.5))

@@ -26,8 +26,8 @@ _REASONS: Dict[str, Tuple[Tuple[str, str], ...]] = {
          _IN_PROGRAM),
         ("nce hsigmoid sampled_softmax_with_cross_entropy", _ALL_CLASSES),
         ("py_func", "compute it in Python between two runs and feed the result"),
-        ("sequence_conv sequence_pad sequence_unpad sequence_reshape sequence_slice sequence_concat sequence_reverse "
-         "sequence_expand_as sequence_enumerate sequence_mask sequence_scatter sequence_erase", _SEQUENCES),
+        ("sequence_conv sequence_reshape sequence_slice sequence_enumerate sequence_scatter sequence_erase",
+         _SEQUENCES),
         ("conv3d conv2d_transpose conv3d_transpose pool3d adaptive_pool3d deformable_conv image_resize resize_bilinear "
          "resize_nearest roi_pool roi_align", "images have conv2d, pool2d and adaptive_pool2d"),
         ("warpctc ctc_greedy_decoder edit_distance", "there is no CTC"),

@@ -19,10 +19,10 @@ _RANDOM = {"uniform_random", "gaussian_random", "uniform_random_batch_size_like"
 # No gradient goes through these (in PaddlePaddle; clip_by_norm has one here).
 _NO_GRADIENT = {"accuracy", "auc", "clip_by_norm", "isfinite", "data", "zeros_like", "fill_constant",
                 "fill_constant_batch_size_like", "ones", "zeros", "increment", "autoincreased_step_counter",
-                "elementwise_mod", "elementwise_floordiv"} | _RANDOM
+                "elementwise_mod", "elementwise_floordiv", "sequence_mask"} | _RANDOM
 # The second input is a label, which gets no gradient.
 _LABELLED = {"cross_entropy", "sigmoid_cross_entropy_with_logits", "log_loss", "huber_loss", "square_error_cost",
-             "dice_loss"}
+             "dice_loss", "kldiv_loss", "teacher_student_sigmoid_loss", "continuous_value_model"}
 # All inputs are labels: the layer stops gradients in front of it.
 _ONLY_LABELS = {"label_smooth"}
 # The second input is given with all its lengths: PaddlePaddle cannot build these layers with an unknown one.
@@ -36,9 +36,10 @@ _SCHEDULES = set(fluid.layers.learning_rate_scheduler.__all__)
 _SWISH = "PaddlePaddle's layer does not pass beta on to its op"
 _SOFT_RELU = "PaddlePaddle compares the result, not the input, with the threshold"
 _GATHER = "a row that is taken twice gets the last gradient, not the sum, unless overwrite=False"
+_SCATTER = "PaddlePaddle gives rows that were replaced their gradient as well"
 DIFFERENT = {
-    "training": {"soft_relu.0": _SOFT_RELU},
-    "persistables": {"swish.0": _SWISH, "soft_relu.0": _SOFT_RELU, "gather.0": _GATHER},
+    "training": {"soft_relu.0": _SOFT_RELU, "scatter.0": _SCATTER},
+    "persistables": {"swish.0": _SWISH, "soft_relu.0": _SOFT_RELU, "gather.0": _GATHER, "scatter.0": _SCATTER},
 }
 
 

@@ -3,11 +3,13 @@ from __future__ import annotations
 
 from typing import List, Optional, Sequence, Tuple, Union
 
+from .. import unique_name
 from ._call import Variable, Variables, call
 from ._numbers import Int, Ints, append, given, given_one
 
-__all__ = ["expand", "flatten", "gather", "get_tensor_from_selected_rows", "merge_selected_rows", "one_hot",
-           "reshape", "shape", "slice", "split", "squeeze", "stack", "topk", "transpose", "unsqueeze"]
+__all__ = ["cumsum", "expand", "expand_as", "flatten", "gather", "gather_nd", "get_tensor_from_selected_rows",
+           "merge_selected_rows", "one_hot", "reshape", "scatter", "shape", "shard_index", "slice", "split",
+           "squeeze", "stack", "topk", "transpose", "unsqueeze", "unstack"]
 
 
 def reshape(x: Variable, shape: Ints, actual_shape: Optional[Variable] = None, act: Optional[str] = None,
@@ -140,3 +142,62 @@ def merge_selected_rows(x: Variable, name: Optional[str] = None) -> Variable:
 def get_tensor_from_selected_rows(x: Variable, name: Optional[str] = None) -> Variable:
     """The values of a sparse gradient as a dense tensor, one row per id."""
     return call("get_tensor_from_selected_rows", input=x, name=name)
+
+
+def expand_as(x: Variable, target_tensor: Variable, name: Optional[str] = None) -> Variable:
+    """Repeats x to the shape of `target_tensor`, whose lengths are multiples of those of x."""
+    return call("expand_as", x=x, target_tensor=target_tensor, name=name)
+
+
+def cumsum(x: Variable, axis: Optional[int] = None, exclusive: Optional[bool] = None,
+           reverse: Optional[bool] = None) -> Variable:
+    """The sums of the elements so far, along dimension `axis` (the last one unless given).
+
+    With `exclusive` without the element itself; with `reverse` from the end.
+    """
+    return call("cumsum", x=x, axis=axis, exclusive=exclusive, reverse=reverse)
+
+
+def scatter(input: Variable, index: Variable, updates: Variable, name: Optional[str] = None,
+            overwrite: bool = True) -> Variable:
+    """`input` with the rows that `index` names replaced by those of `updates`.
+
+    Args:
+        input: rows.
+        index: numbers of rows, int32 or int64 [N].
+        updates: the new rows, [N, ...].
+        name: stands in front of the name of the result.
+        overwrite: False adds up the rows that have one number.
+    """
+    return call("scatter", input=input, index=index, updates=updates, name=name, overwrite=overwrite)
+
+
+def gather_nd(input: Variable, index: Variable, name: Optional[str] = None) -> Variable:
+    """Parts of `input` by numbers of its first dimensions: index [..., how many dimensions], int32 or int64."""
+    return call("gather_nd", input=input, index=index, name=name)
+
+
+def unstack(x: Variable, axis: int = 0, num: Optional[int] = None) -> List[Variable]:
+    """The parts of dimension `axis`, each without it; `num` says how many where the length is not known."""
+    count = x.shape[axis] if num is None else num
+    if count < 0:
+        raise ValueError(f"unstack: the length of dimension {axis} of '{x.name}' is not known; give num=")
+    block = x.block
+    layer = unique_name.generate("unstack")
+    parts = [block.create_var(name=block._new_name(f"{layer}.tmp")) for _ in range(count)]
+    block.append_op(type="unstack", inputs={"X": x}, outputs={"Y": parts}, attrs={"axis": axis, "num": count})
+    return parts
+
+
+def shard_index(input: Variable, index_num: int, nshards: int, shard_id: int, ignore_value: int = -1) -> Variable:
+    """The places of ids within shard `shard_id` of `nshards`; `ignore_value` for those of other shards.
+
+    Args:
+        input: ids, int32 or int64.
+        index_num: how many ids there are; each shard has ceil(index_num / nshards) of them.
+        nshards: number of shards.
+        shard_id: which one.
+        ignore_value: for ids of other shards.
+    """
+    return call("shard_index", input=input, index_num=index_num, nshards=nshards, shard_id=shard_id,
+                ignore_value=ignore_value)

@@ -7,13 +7,15 @@ from .. import unique_name
 from ._call import Attr, DType, Variable, Variables, call
 from ._composed import *  # noqa: F401,F403
 from ._math import *  # noqa: F401,F403
+from ._sequence import *  # noqa: F401,F403
 from ._shape import *  # noqa: F401,F403
 from .loss import *  # noqa: F401,F403
 from .ops import *  # noqa: F401,F403
 
 __all__ = [
-    "adaptive_pool2d", "autoincreased_step_counter", "batch_norm", "conv2d", "dropout", "embedding", "fc", "layer_norm",
-    "pool2d", "sequence_expand", "sequence_first_step", "sequence_last_step", "sequence_pool", "sequence_softmax",
+    "adaptive_pool2d", "autoincreased_step_counter", "batch_norm", "continuous_value_model", "conv2d", "dropout",
+    "embedding", "fc", "layer_norm", "pool2d", "prelu", "sequence_expand", "sequence_first_step",
+    "sequence_last_step", "sequence_pool", "sequence_softmax",
 ]
 
 
@@ -142,6 +144,29 @@ def adaptive_pool2d(input: Variable, pool_size: Union[int, Sequence[int]], pool_
     block.append_op(type="pool2d", inputs={"X": [input]}, outputs={"Out": [out]},
                     attrs={"pooling_type": pool_type, "ksize": size, "adaptive": True})
     return out
+
+
+def prelu(x: Variable, mode: str, param_attr: Attr = None, name: Optional[str] = None) -> Variable:
+    """x where x > 0, else alpha * x with a learnt alpha.
+
+    Args:
+        x: what goes in.
+        mode: "all" has one alpha, "channel" one per channel of [N, C, ...], "element" one per element of a sample.
+        param_attr: alpha; starts with 0.25.
+        name: stands in front of the names of parameter and result.
+    """
+    return call("prelu", x=x, mode=mode, param_attr=param_attr, name=name)
+
+
+def continuous_value_model(input: Variable, cvm: Variable, use_cvm: bool = True) -> Variable:
+    """Counts in the first two columns (shown, clicked) as logarithms, for tables that keep them.
+
+    Args:
+        input: [N, width]; the first two columns are counts, the rest an embedding.
+        cvm: the counts of this batch, [N, 2]; they are the gradient of the two columns.
+        use_cvm: True gives log(shown + 1) and log(clicked + 1) - log(shown + 1); False leaves both out.
+    """
+    return call("continuous_value_model", input=input, cvm=cvm, use_cvm=use_cvm)
 
 
 def batch_norm(input: Variable, act: Optional[str] = None, is_test: bool = False, momentum: float = 0.9,
