@@ -41,9 +41,10 @@ struct CvmRowGrad {
 
 void check_cvm(const Infer& i) {
   const Shape &x = i.shape("X"), &cvm = i.shape("CVM");
-  i.check(x.rank() == 2 && (x[1] > 2 || x[1] < 0), i.tell("X"),
+  i.check(x.rank() == 2 && (x[1] > 2 || x[1] < 0), i.describe("X"),
           " must be [N, width] with more than 2 columns");
-  i.check(cvm.compatible(Shape{x[0], 2}), i.tell("CVM"), " must be [N, 2] for ", i.tell("X"));
+  i.check(cvm.compatible(Shape{x[0], 2}), i.describe("CVM"), " must be [N, 2] for ",
+          i.describe("X"));
   i.check(i.dtype("X") == i.dtype("CVM"), "X and CVM must have one type");
 }
 

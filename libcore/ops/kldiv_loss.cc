@@ -48,7 +48,7 @@ void infer_kldiv(Infer& i) {
   i.check(
       reduction == "none" || reduction == "mean" || reduction == "batchmean" || reduction == "sum",
       "reduction must be mean, batchmean, sum or none, found '", reduction, "'");
-  i.check(i.shape("X").rank() >= 1, i.tell("X"), " needs at least one dimension");
+  i.check(i.shape("X").rank() >= 1, i.describe("X"), " needs at least one dimension");
   if (reduction == "none")
     i.out_like("Loss", "X");
   else
@@ -80,8 +80,8 @@ void infer_kldiv_grad(Infer& i) {
   const Shape &dloss = i.shape("Loss@GRAD"), &target = i.shape("Target");
   i.check(i.attr<std::string>("reduction") == "none" ? dloss.compatible(target)
                                                      : dloss.numel() == 1 || !dloss.known(),
-          i.tell("Loss@GRAD"), " does not fit the loss of ", i.tell("Target"));
-  i.check(target.rank() >= 1, i.tell("Target"), " needs at least one dimension");
+          i.describe("Loss@GRAD"), " does not fit the loss of ", i.describe("Target"));
+  i.check(target.rank() >= 1, i.describe("Target"), " needs at least one dimension");
   if (i.has_out("X@GRAD")) i.out_like("X@GRAD", "Target");
 }
 

@@ -9,17 +9,17 @@ namespace {
 
 void infer_lod_reset(Infer& i) {
   const Meta& x = i.in("X");
-  i.check(x.shape.rank() >= 1, i.tell("X"), " needs rows");
+  i.check(x.shape.rank() >= 1, i.describe("X"), " needs rows");
   i.out("Out", x.shape, x.dtype);
   Meta& out = i.out_meta("Out");
   out.lod_level = 1;
   if (i.has("Y")) {
     const Meta& y = i.in("Y");
-    i.check(y.lod_level > 0, i.tell("Y"), " must be a sequence (lod_level 1 or more)");
+    i.check(y.lod_level > 0, i.describe("Y"), " must be a sequence (lod_level 1 or more)");
     if (y.lod == nullptr) return;
     i.check(static_cast<int64_t>(y.lod->back().back()) == x.shape[0], "the sequences of ",
-            i.tell("Y"), " have ", y.lod->back().back(), " rows, and ", i.tell("X"), " has ",
-            x.shape[0]);
+            i.describe("Y"), " have ", y.lod->back().back(), " rows, and ", i.describe("X"),
+            " has ", x.shape[0]);
     return i.make_lod("Out", *y.lod);
   }
   const auto target = i.attr<Ints>("target_lod");
@@ -28,8 +28,8 @@ void infer_lod_reset(Infer& i) {
           "target_lod must be offsets that begin with 0 and do not fall, found ",
           attr_text(target));
   if (x.shape[0] < 0) return;
-  i.check(target.back() == x.shape[0], "target_lod ends at ", target.back(), ", and ", i.tell("X"),
-          " has ", x.shape[0], " rows");
+  i.check(target.back() == x.shape[0], "target_lod ends at ", target.back(), ", and ",
+          i.describe("X"), " has ", x.shape[0], " rows");
   i.make_lod("Out", Lod{std::vector<size_t>(target.begin(), target.end())});
 }
 

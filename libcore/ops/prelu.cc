@@ -22,12 +22,12 @@ void check_alpha(const Infer& i) {
   const Shape& x = i.shape("X");
   i.check(mode == "all" || mode == "channel" || mode == "element",
           "mode must be all, channel or element, found '", mode, "'");
-  i.check(x.rank() >= (mode == "channel" ? 2 : 1), i.tell("X"), " has too few dimensions for mode ",
-          mode);
+  i.check(x.rank() >= (mode == "channel" ? 2 : 1), i.describe("X"),
+          " has too few dimensions for mode ", mode);
   i.check(i.dtype("X") == i.dtype("Alpha"), "X and Alpha must have one type");
   const int64_t wanted = Alphas(mode, x).count, found = i.shape("Alpha").numel();
   i.check(wanted < 0 || found < 0 || wanted == found, "mode ", mode, " needs ", wanted,
-          " elements in ", i.tell("Alpha"), " for ", i.tell("X"));
+          " elements in ", i.describe("Alpha"), " for ", i.describe("X"));
 }
 
 void infer_prelu(Infer& i) {

@@ -178,9 +178,10 @@ struct BprRowGrad {
 
 void infer_bpr(Infer& i) {
   const Shape &x = i.shape("X"), &label = i.shape("Label");
-  i.check(x.rank() == 2 && (x[1] >= 2 || x[1] < 0), i.tell("X"),
+  i.check(x.rank() == 2 && (x[1] >= 2 || x[1] < 0), i.describe("X"),
           " must be [N, classes] with at least 2 classes");
-  i.check(label.compatible(Shape{x[0], 1}), i.tell("Label"), " must be [N, 1] for ", i.tell("X"));
+  i.check(label.compatible(Shape{x[0], 1}), i.describe("Label"), " must be [N, 1] for ",
+          i.describe("X"));
   i.check(i.dtype("Label") == DType::i64, "Label must be int64, found ", name_of(i.dtype("Label")));
   i.out("Y", {x[0], 1}, i.dtype("X"));
   i.share_lod("X", "Y");
@@ -270,7 +271,7 @@ void check_weights(const Infer& i, const char* like) {
 void infer_smooth_l1(Infer& i) {
   check_alike(i, {"X", "Y"});
   check_weights(i, "X");
-  i.check(i.shape("X").rank() >= 1, i.tell("X"), " needs rows");
+  i.check(i.shape("X").rank() >= 1, i.describe("X"), " needs rows");
   i.check(i.attr<float>("sigma") != 0, "sigma must not be 0");
   i.out("Out", {i.shape("X")[0], 1}, i.dtype("X"));
   i.out("Diff", i.shape("X"), i.dtype("X"));
@@ -278,8 +279,8 @@ void infer_smooth_l1(Infer& i) {
 void infer_smooth_l1_grad(Infer& i) {
   check_weights(i, "Diff");
   const Shape& diff = i.shape("Diff");
-  i.check(diff.rank() >= 1 && i.shape("Out@GRAD").compatible(Shape{diff[0], 1}), i.tell("Out@GRAD"),
-          " must have one number per row of ", i.tell("Diff"));
+  i.check(diff.rank() >= 1 && i.shape("Out@GRAD").compatible(Shape{diff[0], 1}),
+          i.describe("Out@GRAD"), " must have one number per row of ", i.describe("Diff"));
   for (const char* slot : {"X@GRAD", "Y@GRAD"})
     if (i.has_out(slot)) i.out(slot, diff, i.dtype("Diff"));
 }

@@ -15,12 +15,12 @@ namespace {
 
 void infer_expand_as(Infer& i) {
   const Shape &x = i.shape("X"), &target = i.shape("target_tensor");
-  i.check(x.rank() == target.rank(), i.tell("X"), " and ", i.tell("target_tensor"),
+  i.check(x.rank() == target.rank(), i.describe("X"), " and ", i.describe("target_tensor"),
           " must have as many dimensions");
   for (int d = 0; d < x.rank(); ++d)
     i.check(x[d] < 0 || target[d] < 0 || (x[d] > 0 && target[d] % x[d] == 0) || x[d] == target[d],
-            "dimension ", d, " of ", i.tell("target_tensor"), " is no multiple of that of ",
-            i.tell("X"));
+            "dimension ", d, " of ", i.describe("target_tensor"), " is no multiple of that of ",
+            i.describe("X"));
   i.out("Out", target, i.dtype("X"));
 }
 
@@ -118,11 +118,11 @@ void infer_scatter(Infer& i) {
   check_index(i, "Ids");
   i.check(x.rank() >= 1 && updates.rank() == x.rank() &&
               updates.slice(1, updates.rank()).compatible(x.slice(1, x.rank())),
-          "the rows of ", i.tell("Updates"), " and ", i.tell("X"), " must have one shape");
-  i.check(ids.rank() == 1 || (ids.rank() == 2 && (ids[1] == 1 || ids[1] < 0)), i.tell("Ids"),
+          "the rows of ", i.describe("Updates"), " and ", i.describe("X"), " must have one shape");
+  i.check(ids.rank() == 1 || (ids.rank() == 2 && (ids[1] == 1 || ids[1] < 0)), i.describe("Ids"),
           " must be [N] or [N, 1]");
-  i.check(ids[0] < 0 || updates[0] < 0 || ids[0] == updates[0], i.tell("Ids"), " and ",
-          i.tell("Updates"), " must have as many rows");
+  i.check(ids[0] < 0 || updates[0] < 0 || ids[0] == updates[0], i.describe("Ids"), " and ",
+          i.describe("Updates"), " must have as many rows");
   i.check(i.dtype("X") == i.dtype("Updates"), "X and Updates must have one type");
   i.out_like("Out", "X");
 }
@@ -165,7 +165,7 @@ Kernel bind_scatter(const Bind& b) {
 void infer_scatter_grad(Infer& i) {
   check_index(i, "Ids");
   const Shape &dout = i.shape("Out@GRAD"), &ids = i.shape("Ids");
-  i.check(dout.rank() >= 1 && ids.rank() >= 1, i.tell("Out@GRAD"), " needs rows");
+  i.check(dout.rank() >= 1 && ids.rank() >= 1, i.describe("Out@GRAD"), " needs rows");
   if (i.has_out("X@GRAD")) i.out_like("X@GRAD", "Out@GRAD");
   if (!i.has_out("Updates@GRAD")) return;
   Shape updates = dout;
@@ -219,10 +219,10 @@ struct SlicePlace {
 void infer_gather_nd(Infer& i) {
   const Shape &x = i.shape("X"), &index = i.shape("Index");
   check_index(i, "Index");
-  i.check(index.rank() >= 1, i.tell("Index"), " needs at least one dimension");
+  i.check(index.rank() >= 1, i.describe("Index"), " needs at least one dimension");
   const int64_t depth = index[index.rank() - 1];
-  i.check(depth >= 1 && depth <= x.rank(), "the last dimension of ", i.tell("Index"),
-          " must be from 1 to the number of dimensions of ", i.tell("X"));
+  i.check(depth >= 1 && depth <= x.rank(), "the last dimension of ", i.describe("Index"),
+          " must be from 1 to the number of dimensions of ", i.describe("X"));
   Shape out = index.slice(0, index.rank() - 1);
   i.check(out.rank() + x.rank() - depth <= Shape::max_rank, "the result would have more than ",
           Shape::max_rank, " dimensions");
@@ -281,8 +281,8 @@ void infer_unstack(Infer& i) {
   const Shape& x = i.shape("X");
   const int axis = resolve_axis(i, i.attr<int32_t>("axis"), x.rank());
   const int parts = i.count_out("Y");
-  i.check(x[axis] < 0 || x[axis] == parts, "dimension ", axis, " of ", i.tell("X"), " has length ",
-          x[axis], ", and there are ", parts, " outputs");
+  i.check(x[axis] < 0 || x[axis] == parts, "dimension ", axis, " of ", i.describe("X"),
+          " has length ", x[axis], ", and there are ", parts, " outputs");
   Shape out = x.slice(0, axis);
   for (int d = axis + 1; d < x.rank(); ++d) out.append(x[d]);
   for (int k = 0; k < parts; ++k) i.out("Y", out, i.dtype("X"), k);
@@ -320,8 +320,8 @@ void infer_unstack_grad(Infer& i) {
   const int axis = resolve_axis(i, i.attr<int32_t>("axis"), y.rank() + 1);
   for (int k = 1; k < i.count("Y@GRAD"); ++k)
     i.check(i.shape("Y@GRAD", k).compatible(y) && i.dtype("Y@GRAD", k) == i.dtype("Y@GRAD"),
-            i.tell("Y@GRAD"), " and ", i.tell("Y@GRAD", k), " must be alike");
-  i.check(y.rank() < Shape::max_rank, i.tell("Y@GRAD"), " has too many dimensions");
+            i.describe("Y@GRAD"), " and ", i.describe("Y@GRAD", k), " must be alike");
+  i.check(y.rank() < Shape::max_rank, i.describe("Y@GRAD"), " has too many dimensions");
   Shape x = y.slice(0, axis);
   x.append(i.count("Y@GRAD"));
   for (int d = axis; d < y.rank(); ++d) x.append(y[d]);

@@ -17,7 +17,7 @@ int64_t row_elements(const Shape& s) { return s.product(1, s.rank()); }
 
 void check_is_sequence(const Infer& i, std::string_view slot, int k = 0) {
   const Meta& m = i.in(slot, k);
-  i.check(m.shape.rank() >= 1 && m.lod_level > 0, i.tell(slot, k),
+  i.check(m.shape.rank() >= 1 && m.lod_level > 0, i.describe(slot, k),
           " must be a sequence (lod_level 1 or more)");
 }
 
@@ -41,7 +41,7 @@ void copy_rows(const Run& r, int64_t rows, int64_t width, size_t size, void* to,
 // Whether there are sequences is checked by the kernel: a gradient has the LoD of what it is of,
 // but is declared without.
 void infer_reverse(Infer& i) {
-  i.check(i.shape("X").rank() >= 1, i.tell("X"), " needs rows");
+  i.check(i.shape("X").rank() >= 1, i.describe("X"), " needs rows");
   i.out_like("Y", "X");
 }
 
@@ -77,13 +77,13 @@ void infer_concat_sequences(Infer& i) {
   for (int k = 0; k < i.count("X"); ++k) {
     check_is_sequence(i, "X", k);
     const Meta& m = i.in("X", k);
-    i.check(m.lod_level == 1, i.tell("X", k), " must have one LoD level, found ", m.lod_level);
+    i.check(m.lod_level == 1, i.describe("X", k), " must have one LoD level, found ", m.lod_level);
     i.check(m.shape.slice(1, m.shape.rank()).compatible(first.shape.slice(1, first.shape.rank())) &&
                 m.dtype == first.dtype,
-            "the rows of ", i.tell("X"), " and ", i.tell("X", k), " must be alike");
+            "the rows of ", i.describe("X"), " and ", i.describe("X", k), " must be alike");
     known = known && m.lod != nullptr;
-    i.check(!m.lod || !first.lod || m.lod->back().size() == first.lod->back().size(), i.tell("X"),
-            " and ", i.tell("X", k), " must have as many sequences");
+    i.check(!m.lod || !first.lod || m.lod->back().size() == first.lod->back().size(),
+            i.describe("X"), " and ", i.describe("X", k), " must have as many sequences");
   }
   out[0] = -1;
   if (known) {
@@ -144,9 +144,9 @@ Kernel bind_concat_sequences_grad(const Bind& b) {
 void check_expand_rows(const Infer& i) {
   check_is_sequence(i, "Y");
   const Meta &x = i.in("X"), &y = i.in("Y");
-  i.check(x.shape.rank() >= 1, i.tell("X"), " needs rows");
+  i.check(x.shape.rank() >= 1, i.describe("X"), " needs rows");
   i.check(!y.lod || x.shape[0] < 0 || x.shape[0] == static_cast<int64_t>(y.lod->back().size()) - 1,
-          i.tell("X"), " must have a row for each sequence of ", i.tell("Y"));
+          i.describe("X"), " must have a row for each sequence of ", i.describe("Y"));
 }
 
 void infer_expand_rows(Infer& i) {
@@ -218,18 +218,18 @@ void infer_pad(Infer& i) {
   check_is_sequence(i, "X");
   const Meta &x = i.in("X"), &pad = i.in("PadValue");
   const auto wanted = int64_t{i.attr<int32_t>("padded_length")};
-  i.check(x.lod_level == 1, i.tell("X"), " must have one LoD level, found ", x.lod_level);
+  i.check(x.lod_level == 1, i.describe("X"), " must have one LoD level, found ", x.lod_level);
   i.check(wanted == -1 || wanted > 0, "padded_length must be -1 or above 0, found ", wanted);
   i.check(pad.dtype == x.dtype, "X and PadValue must have one type");
   i.check(pad.shape.numel() == 1 || pad.shape.numel() < 0 ||
               pad.shape.numel() == row_elements(x.shape) || row_elements(x.shape) < 0,
-          i.tell("PadValue"), " must have one element, or those of a row of ", i.tell("X"));
+          i.describe("PadValue"), " must have one element, or those of a row of ", i.describe("X"));
   const int64_t most = x.lod ? longest(x.lod->back()) : -1;
-  i.check(wanted < 0 || most <= wanted, "a sequence of ", i.tell("X"), " has ", most,
+  i.check(wanted < 0 || most <= wanted, "a sequence of ", i.describe("X"), " has ", most,
           " rows, more than padded_length ", wanted);
   const int64_t count = x.lod ? static_cast<int64_t>(x.lod->back().size()) - 1 : -1;
   Shape out{count, wanted > 0 ? wanted : most};
-  i.check(x.shape.rank() < Shape::max_rank, i.tell("X"), " has too many dimensions");
+  i.check(x.shape.rank() < Shape::max_rank, i.describe("X"), " has too many dimensions");
   for (int d = 1; d < x.shape.rank(); ++d) out.append(x.shape[d]);
   i.out("Out", out, x.dtype);
   i.make_lod("Out", {});  // its length follows the offsets
@@ -270,7 +270,7 @@ void infer_pad_grad(Infer& i) {
   const Meta& x = i.in("X");
   i.check(dout.rank() == x.shape.rank() + 1 &&
               (!x.lod || dout[1] < 0 || dout[1] >= longest(x.lod->back())),
-          i.tell("Out@GRAD"), " is not the gradient of ", i.tell("X"), ", padded");
+          i.describe("Out@GRAD"), " is not the gradient of ", i.describe("X"), ", padded");
   i.out_like("X@GRAD", "X");
 }
 
@@ -290,9 +290,9 @@ Kernel bind_pad_grad(const Bind& b) {
 
 void infer_unpad(Infer& i) {
   const Shape &x = i.shape("X"), &length = i.shape("Length");
-  i.check(x.rank() >= 2, i.tell("X"), " must be [sequences, length, ...]");
+  i.check(x.rank() >= 2, i.describe("X"), " must be [sequences, length, ...]");
   i.check(length.rank() >= 1 && (length.numel() < 0 || x[0] < 0 || length.numel() == x[0]),
-          i.tell("Length"), " must have a number for each sequence of ", i.tell("X"));
+          i.describe("Length"), " must have a number for each sequence of ", i.describe("X"));
   Shape out{-1};
   for (int d = 2; d < x.rank(); ++d) out.append(x[d]);
   if (out.rank() == 1) out.append(1);
@@ -300,7 +300,7 @@ void infer_unpad(Infer& i) {
   const auto lengths = i.values("Length");
   for (const int64_t n : lengths.value_or(Longs{})) {
     i.check(n >= 0 && (x[1] < 0 || n <= x[1]), "a length is ", n, ", and the sequences of ",
-            i.tell("X"), " have room for ", x[1]);
+            i.describe("X"), " have room for ", x[1]);
     lod[0].push_back(lod[0].back() + static_cast<size_t>(n));
   }
   if (lengths) out[0] = static_cast<int64_t>(lod[0].back());
@@ -321,7 +321,7 @@ Kernel bind_unpad(const Bind& b) {
 }
 
 void infer_unpad_grad(Infer& i) {
-  i.check(i.shape("X").rank() >= 2, i.tell("X"), " must be [sequences, length, ...]");
+  i.check(i.shape("X").rank() >= 2, i.describe("X"), " must be [sequences, length, ...]");
   i.check(!i.has("Length") || i.dtype("Length") == DType::i64 || i.dtype("Length") == DType::i32,
           "Length must be int64 or int32");
   i.out_like("X@GRAD", "X");
@@ -375,12 +375,12 @@ struct MaskRow {
 const GivenNumbers most_number{"MaxLenTensor", "", "maxlen"};
 
 void infer_mask(Infer& i) {
-  i.check(i.dtype("X") == DType::i64 || i.dtype("X") == DType::i32, i.tell("X"),
+  i.check(i.dtype("X") == DType::i64 || i.dtype("X") == DType::i32, i.describe("X"),
           " must be int64 or int32, found ", name_of(i.dtype("X")));
   int64_t most = i.attr<int32_t>("maxlen");
   if (i.has("MaxLenTensor")) {
     const auto given = most_number.get(i);
-    i.check(!given || given->size() == 1, i.tell("MaxLenTensor"), " must have one element");
+    i.check(!given || given->size() == 1, i.describe("MaxLenTensor"), " must have one element");
     most = given ? given->front() : -1;
     i.check(!given || most > 0, "maxlen must be above 0, found ", most);
   } else if (most < 0) {  // the largest length
@@ -389,7 +389,7 @@ void infer_mask(Infer& i) {
     for (const int64_t n : lengths.value_or(Longs{})) most = std::max(most, n);
   }
   Shape out = i.shape("X");
-  i.check(out.rank() < Shape::max_rank, i.tell("X"), " has too many dimensions");
+  i.check(out.rank() < Shape::max_rank, i.describe("X"), " has too many dimensions");
   out.append(most);
   i.out("Y", out, dtype_attr(i.op().attrs, "out_dtype"));
 }
