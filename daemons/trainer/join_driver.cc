@@ -178,12 +178,14 @@ void JoinDriver::configure(size_t shard, uint64_t id) {
 }
 
 void JoinDriver::check() {
-  for (size_t i = 0; i < p_.links.size(); ++i) {
-    const LinkState& link = p_.links[i];
-    if (!link.broken()) continue;
-    if (link.failure()) throw Disrupted{joining_.disruption(i, *link.failure())};
-    throw Disrupted{text("pserver ", link.endpoint(), ": ", link.last_error())};
-  }
+  for (size_t i = 0; i < p_.links.size(); ++i) check(i);
+}
+
+void JoinDriver::check(size_t shard) {
+  const LinkState& link = p_.links[shard];
+  if (!link.broken()) return;
+  if (link.failure()) throw Disrupted{joining_.disruption(shard, *link.failure())};
+  throw Disrupted{text("pserver ", link.endpoint(), ": ", link.last_error())};
 }
 
 }  // namespace paddle

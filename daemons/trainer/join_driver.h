@@ -36,6 +36,7 @@ class JoinDriver {
   // Throws where a connection of a trainer that has joined is broken: Disrupted where joining again
   // may help, else Error.
   void check();
+  void check(size_t shard);
 
   const wire::Hello& hello() const { return joining_.hello(); }
   const JoinDecision& decision() const { return joining_.decision(); }

@@ -239,24 +239,29 @@ void PsClient::finish(uint64_t step) {
     range_ = {step, range_.end, range_.end};
     if (exchange_->finish(range_)) wait([&] { return exchange_->none_awaited(); });
     refresh(step);
-    complete(wire::Phase::finished, "to hear that this trainer has finished");
+    std::vector<bool> done(links_->size());
+    complete(wire::Phase::finished, "to hear that this trainer has finished", done);
     finished_ = had_finished_ = true;
   });
 }
 
 // Shards answer this by themselves: one that lives and waits for nobody, but does not answer, is
 // given up after peer_timeout.
-void PsClient::complete(wire::Phase phase, const std::string& what) {
-  std::vector<uint64_t> ids;
-  for (size_t i = 0; i < links_->size(); ++i) {
-    ids.push_back((*links_)[i].expect_ack());
+void PsClient::complete(wire::Phase phase, const std::string& what, std::vector<bool>& done) {
+  std::vector<uint64_t> ids(links_->size());
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (done[i]) continue;
+    ids[i] = (*links_)[i].expect_ack();
     // One that is not connected lacks it.
-    links_->request(i, ids.back(), wire::Complete{phase, driver_.epoch()});
+    links_->request(i, ids[i], wire::Complete{phase, driver_.epoch()});
   }
-  for (size_t i = 0; i < links_->size(); ++i) links_->require_open(i);
+  for (size_t i = 0; i < ids.size(); ++i)
+    if (!done[i]) links_->require_open(i);
   const auto missing = [&]() -> const LinkState* {
-    for (size_t i = 0; i < ids.size(); ++i)
-      if (!(*links_)[i].acked(ids[i])) return &(*links_)[i];
+    for (size_t i = 0; i < ids.size(); ++i) {
+      done[i] = done[i] || (*links_)[i].acked(ids[i]);
+      if (!done[i]) return &(*links_)[i];
+    }
     return nullptr;
   };
   const auto waiting = [&] {
@@ -267,7 +272,8 @@ void PsClient::complete(wire::Phase phase, const std::string& what) {
   links_->wait(
       waiting, [&] { return missing() == nullptr; },
       [&] {
-        driver_.check();
+        for (size_t i = 0; i < done.size(); ++i)
+          if (!done[i]) driver_.check(i);
         const double waited = seconds(start, links_->now());
         if (waited > options_.peer_timeout && missing() && links_->news().waiting.empty())
           throw Error(Error::Kind::peer, "gave up waiting for ", waiting(), " (",
@@ -314,32 +320,48 @@ void PsClient::say_bye() {
   const Time until =
       links_->now() + std::chrono::duration_cast<Time::duration>(
                           std::chrono::duration<double>(std::min(tries, options_.peer_timeout)));
-  bool again = false;
-  for (;;) {
+  std::vector<bool> done(links_->size());
+  for (bool again = false;; again = true) {
     try {
-      return complete(wire::Phase::bye, "to let this trainer go");
+      return complete(wire::Phase::bye, "to let this trainer go", done);
     } catch (const Disrupted&) {
-      if (trainer() != 0 || links_->now() >= until) return;
     } catch (const Error&) {
       if (!again) throw;
-      return;  // it has heard it, and the job is over there
     }
-    again = true;
-    std::vector<bool> greeted(links_->size(), true);
-    for (size_t i = 0; i < links_->size(); ++i) {
-      if (links_->open(i) && !(*links_)[i].broken()) continue;
-      greeted[i] = false;
-      links_->greet(i, driver_.hello());
-    }
-    links_->wait([] { return "the pservers, to leave the job"; },
-                 [&] {
-                   for (size_t i = 0; i < greeted.size(); ++i)
-                     greeted[i] = greeted[i] || (*links_)[i].take_welcome();
-                   return std::all_of(greeted.begin(), greeted.end(), [](bool g) { return g; }) ||
-                          links_->now() >= until;
-                 },
-                 [&] { return until; });
+    if (trainer() != 0 || links_->now() >= until) return;
+    greet_those_left(done, until);
   }
+}
+
+// Connects again to the shards that have not heard the end of this trainer. One that refuses it has
+// heard it, and the job is over there; a greeting that is cut off is said again.
+void PsClient::greet_those_left(std::vector<bool>& done, Time until) {
+  std::vector<bool> greets(links_->size());
+  for (size_t i = 0; i < greets.size(); ++i) {
+    greets[i] = !done[i] && (!links_->open(i) || (*links_)[i].broken());
+    if (greets[i]) links_->greet(i, driver_.hello());
+  }
+  const auto greeted = [&] {
+    for (size_t i = 0; i < greets.size(); ++i)
+      greets[i] = greets[i] && !(*links_)[i].take_welcome();
+    return std::none_of(greets.begin(), greets.end(), [](bool g) { return g; }) ||
+           links_->now() >= until;
+  };
+  const auto check = [&] {
+    for (size_t i = 0; i < greets.size(); ++i) {
+      if (!greets[i]) continue;
+      try {
+        driver_.check(i);
+      } catch (const Disrupted&) {
+        links_->greet(i, driver_.hello());
+      } catch (const Error&) {
+        done[i] = true;
+        greets[i] = false;
+      }
+    }
+    return until;
+  };
+  links_->wait([] { return "the pservers, to leave the job"; }, greeted, check);
 }
 
 void PsClient::send_final_error(const std::string& message) { links_->send_final_error(message); }

@@ -108,7 +108,8 @@ class PsClient : public Remote {
   void guarded(const Body& body);
   [[noreturn]] void recover(const Disrupted& broken);
   void report_lost();
-  void complete(wire::Phase phase, const std::string& what);
+  void complete(wire::Phase phase, const std::string& what, std::vector<bool>& done);
+  void greet_those_left(std::vector<bool>& done, Time until);
   void wait_for_news(const std::string& what, bool (*enough)(const ShardNews&, uint32_t trainers));
 
   const Cut& cut_;

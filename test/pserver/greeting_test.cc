@@ -8,6 +8,7 @@
 #include "pserver/client.h"
 #include "support/frames.h"
 #include "support/quiet_log.h"
+#include "wire/frame.h"
 
 using namespace paddle;
 using Catch::Contains;
@@ -70,7 +71,8 @@ TEST_CASE("trainers that do not fit are refused with both values", "[pserver]") 
   SECTION("protocol") {
     h.protocol = 9;
     CHECK_THAT(refused(port, h),
-               Contains("uses version 3 (PaddlePaddle") && Contains("host:1001 uses 9 (test)"));
+               Contains(text("uses version ", wire::protocol_version, " (PaddlePaddle")) &&
+                   Contains("host:1001 uses 9 (test)"));
   }
   SECTION("job") {
     h.job = "other";

@@ -68,13 +68,16 @@ Cut cut_of(const Trained& t, size_t shards, uint32_t trainers, bool sync = true)
 
 wire::Position place_of(uint64_t step) { return {.record = step}; }
 
-// Runs `body` until it has ended without a Rewind, which leads back to `step`.
+// Runs `body` until it has ended without a Rewind, which leads back to `step`. False where the job
+// is over, and nobody is left to say goodbye to.
 template <class Body, class Then>
-void persist(uint64_t& step, std::string& problem, const Body& body, const Then& rewound) {
+bool persist(uint64_t& step, std::string& problem, const Body& body, const Then& rewound) {
   for (;;) {
     try {
-      return body();
+      body();
+      return true;
     } catch (const Rewind& back) {
+      if (back.over) return false;
       if (back.place && back.place->record != back.step)
         problem = text("step ", back.step, " shall begin at record ", back.place->record);
       step = back.step;
@@ -192,8 +195,7 @@ void train(const Trained& t, const Cut& cut, const PsOptions& options, uint64_t 
     const auto rewound = [&] {  // the values of `step` are there
       if (step > 0) result.digests[step - 1] = digest(cut, scope);
     };
-    persist(step, result.problem, body, rewound);
-    client.say_bye();
+    if (persist(step, result.problem, body, rewound)) client.say_bye();
   } catch (const Error& e) {
     result.problem = e.what();
   }
@@ -328,8 +330,7 @@ void sum(const Cut& cut, const Trained& t, const PsOptions& options, uint64_t st
       for (const ParamGrad& p : cut.params)
         result.values.push_back(values_of(scope.tensor(p.param)));
     };
-    persist(step, result.problem, body, [] {});
-    client.say_bye();
+    if (persist(step, result.problem, body, [] {})) client.say_bye();
   } catch (const Error& e) {
     result.problem = e.what();
   }

@@ -22,7 +22,15 @@ class AnsweringLinks final : public Links {
   Time now() const override { return now_; }
   void greet(size_t, const wire::Hello&) override {
     (*this)[0].dropped();
-    answer(0, welcome);
+    ++greetings;
+    if (greeting_cuts > 0) {
+      --greeting_cuts;
+      (*this)[0].closed("cut");
+    } else if (refusal) {
+      answer(0, *refusal);
+    } else {
+      answer(0, welcome);
+    }
   }
   void hang_up(size_t) override {}
   bool open(size_t) const override { return true; }
@@ -35,7 +43,9 @@ class AnsweringLinks final : public Links {
     for (const wire::PullPart& p : pull.parts) values_of(p.slice);
   }
   void request(size_t, uint64_t id, const wire::Body&, wire::Bytes) override {
-    answer(id, wire::Ack{});
+    if (request_cuts == 0) return answer(id, wire::Ack{});
+    --request_cuts;
+    (*this)[0].closed("cut");
   }
   void flush() override {}
   void poll() override {
@@ -56,7 +66,10 @@ class AnsweringLinks final : public Links {
   wire::Welcome welcome;
   std::vector<wire::Push> pushes;
   bool answers_pushes = true;
-  bool saved = false;  // as it answers heartbeats
+  bool saved = false;                       // as it answers heartbeats
+  std::optional<wire::Failure> refusal;     // of greetings
+  int greetings = 0;                        // so far
+  int greeting_cuts = 0, request_cuts = 0;  // so many next ones are cut off
 
  protected:
   void sleep_until(Time until) override {
@@ -84,7 +97,8 @@ class AnsweringLinks final : public Links {
 
 // A job of one parameter and one shard, and its trainer 1.
 struct OneParameter {
-  explicit OneParameter(wire::Mode mode) : made(std::make_unique<AnsweringLinks>()) {
+  explicit OneParameter(wire::Mode mode, uint32_t trainer = 1)
+      : made(std::make_unique<AnsweringLinks>()) {
     const Builder b(net);
     minimize(b, mean(b, create_parameter(b, {1, 1}, {.name = "p0"})), Optimizer("sgd", 1));
     cut = transpile(net.main, net.startup,
@@ -92,12 +106,12 @@ struct OneParameter {
     Executor().run(net.startup, scope);
     options.hello = wire::make_hello(wire::Role::trainer);
     options.hello.mode = mode;
-    options.hello.trainer = 1;
+    options.hello.trainer = trainer;
     options.hello.trainers = 2;
     options.geo_steps = 2;
     links = made.get();
     links->welcome.state = wire::ShardState::ready;
-    links->welcome.trainer = 1;
+    links->welcome.trainer = trainer;
   }
   PsClient& make_client() {
     return client.emplace(
@@ -163,6 +177,37 @@ TEST_CASE("who had finished leaves when it hears that trainer 0 has saved", "[tr
     CHECK(!finishes);
   }
   CHECK(over == finishes);
+}
+
+// The shard has heard the end of trainer 0, its answer was lost, and the job has ended there.
+TEST_CASE("trainer 0 leaves at once where its job is over", "[trainer]") {
+  const QuietLog quiet;
+  OneParameter p(wire::Mode::sync, 0);
+  AnsweringLinks& links = *p.links;
+  links.welcome.slices = {{.slice = 0, .version = 0}};
+  PsClient& client = p.make_client();
+  client.finish(client.join(0).step);
+  links.request_cuts = 1;
+  links.greetings = 0;
+  const Time begin = links.now();
+
+  SECTION("that is what the shard says") {
+    links.refusal = {wire::FailureCode::job_over, "the job has ended"};
+    client.say_bye();
+    CHECK(links.greetings == 1);
+  }
+  SECTION("the shard says so after greetings that were cut off") {
+    links.refusal = {wire::FailureCode::job_over, "the job has ended"};
+    links.greeting_cuts = 2;
+    client.say_bye();
+    CHECK(links.greetings == 3);
+  }
+  SECTION("the shard has not heard it, and does now") {
+    links.greeting_cuts = 1;
+    client.say_bye();
+    CHECK(links.greetings == 2);
+  }
+  CHECK(seconds(begin, links.now()) < 2);
 }
 
 // A dropped trainer of a job that has gone back: no shard knows where its data is.
