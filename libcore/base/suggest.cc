@@ -27,6 +27,12 @@ int distance(std::string_view a, std::string_view b) {
   return d[a.size()][b.size()];
 }
 
+size_t common_prefix(std::string_view a, std::string_view b) {
+  size_t n = 0;
+  while (n < std::min(a.size(), b.size()) && a[n] == b[n]) ++n;
+  return n;
+}
+
 }  // namespace
 
 std::string nearest(std::string_view word, std::span<const std::string> known) {
@@ -37,7 +43,9 @@ std::string nearest(std::string_view word, std::span<const std::string> known) {
       word.size() < 2 ? 1 : static_cast<int>(std::max<size_t>(1, word.size() / 3)) + 1;
   for (const std::string& name : known) {
     const int d = distance(word, name);
-    if (d < best_distance) {
+    // Of several the one that begins as the word does: first letters are seldom wrong.
+    if (d < best_distance || (d == best_distance && !best.empty() &&
+                              common_prefix(word, name) > common_prefix(word, best))) {
       best_distance = d;
       best = name;
     }

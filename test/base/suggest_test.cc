@@ -12,6 +12,9 @@ TEST_CASE("suggest", "[base]") {
     CHECK(nearest("port_num", known) == "ports_num");
     CHECK(nearest("Trainer_id", known) == "trainer_id");
   }
+  SECTION("prefers what begins as the word does") {
+    CHECK(nearest("mull", std::vector<std::string>{"pull", "mul", "null"}) == "mul");
+  }
   SECTION("says nothing where nothing is near") {
     CHECK(nearest("momentum", known).empty());
     CHECK(did_you_mean("x", known).empty());

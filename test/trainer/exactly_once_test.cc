@@ -69,7 +69,7 @@ Cut cut_of(const Trained& t, size_t shards, uint32_t trainers, bool sync = true)
 wire::Position place_of(uint64_t step) { return {.record = step}; }
 
 // Runs `body` until it has ended without a Rewind, which leads back to `step`. False where the job
-// is over, and nobody is left to say goodbye to.
+// is over, and nobody is left to hear the end of this trainer.
 template <class Body, class Then>
 bool persist(uint64_t& step, std::string& problem, const Body& body, const Then& rewound) {
   for (;;) {
