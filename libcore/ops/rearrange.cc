@@ -1,60 +1,14 @@
-// Elements moved, repeated and added up along dimensions: expand_as, cumsum, scatter, gather_nd,
-// unstack; and shard_index.
+// Elements moved and added up along dimensions: cumsum, scatter, gather_nd, unstack; and
+// shard_index.
 #include "kernels/each.h"
 #include "kernels/map.h"
 #include "kernels/memory.h"
-#include "kernels/reducing.h"
 #include "kernels/rows.h"
 #include "kernels/strided.h"
 #include "ops/common.h"
 
 namespace paddle {
 namespace {
-
-// ---- expand_as: X repeated to the shape of another tensor
-
-void infer_expand_as(Infer& i) {
-  const Shape &x = i.shape("X"), &target = i.shape("target_tensor");
-  i.check(x.rank() == target.rank(), i.describe("X"), " and ", i.describe("target_tensor"),
-          " must have as many dimensions");
-  for (int d = 0; d < x.rank(); ++d)
-    i.check(x[d] < 0 || target[d] < 0 || (x[d] > 0 && target[d] % x[d] == 0) || x[d] == target[d],
-            "dimension ", d, " of ", i.describe("target_tensor"), " is no multiple of that of ",
-            i.describe("X"));
-  i.out("Out", target, i.dtype("X"));
-}
-
-int64_t repeats_of(const Shape& x, const Shape& out, int d) { return x[d] > 0 ? out[d] / x[d] : 1; }
-
-Kernel bind_expand_as(const Bind& b) {
-  const Arg x = b.in("X"), out = b.out("Out");
-  return [=](const Run& r) {
-    const Shape& shape = r[x].shape;
-    const Strides from(shape), to(r[out].shape);
-    Strided nest;
-    for (int d = 0; d < shape.rank(); ++d) {
-      nest.add(repeats_of(shape, r[out].shape, d), shape[d] * to[d], 0);
-      nest.add(shape[d], to[d], from[d]);
-    }
-    strided_copy(r, nest, size_of(r[x].dtype), r[out].data, r[x].data);
-  };
-}
-
-Kernel bind_expand_as_grad(const Bind& b) {
-  const Arg x = b.in("X"), dout = b.in("Out@GRAD"), dx = b.out("X@GRAD");
-  if (!dx) return [](const Run&) {};
-  return with_float(b.dtype("Out@GRAD"), [&](auto t) -> Kernel {
-    using T = decltype(t);
-    return [=](const Run& r) {
-      Reduction sum;
-      for (int d = 0; d < r[x].shape.rank(); ++d) {
-        sum.add(repeats_of(r[x].shape, r[dout].shape, d), true);
-        sum.add(r[x].shape[d], false);
-      }
-      sum.run<reducing::Sum>(r, r.scratch, r[dout].as<const T>(), r[dx].as<T>());
-    };
-  });
-}
 
 // ---- cumsum along an axis
 
@@ -379,19 +333,6 @@ Kernel bind_shard_index(const Bind& b) {
 std::vector<OpDef> rearrange_ops() {
   const SlotDef dx{"X@GRAD", SlotDef::optional};
   return {
-      {.type = "expand_as",
-       .in = {{"X"}, {"target_tensor"}},
-       .out = {{"Out"}},
-       .infer = infer_expand_as,
-       .bind = bind_expand_as,
-       .grad = {"expand_as_grad", {"X", "target_tensor", "Out@GRAD"}, {"X@GRAD"}},
-       .shape_only = {"target_tensor"}},
-      {.type = "expand_as_grad",
-       .in = {{"X"}, {"target_tensor"}, {"Out@GRAD"}},
-       .out = {dx},
-       .infer = infer_grad_same,
-       .bind = bind_expand_as_grad,
-       .shape_only = {"X", "target_tensor"}},
       {.type = "cumsum",
        .in = {{"X"}},
        .out = {{"Out"}},

@@ -1,4 +1,4 @@
-// Parts of tensors, and tensors repeated: slice, expand.
+// Parts of tensors, and tensors repeated: slice, expand, expand_as.
 #include <algorithm>
 
 #include "kernels/memory.h"
@@ -137,6 +137,17 @@ void infer_expand(Infer& i) {
   if (x.rank() > 0 && known && times[0] == 1) i.share_lod("X", "Out");
 }
 
+void infer_expand_as(Infer& i) {
+  const Shape &x = i.shape("X"), &target = i.shape("target_tensor");
+  i.check(x.rank() == target.rank(), i.describe("X"), " and ", i.describe("target_tensor"),
+          " must have as many dimensions");
+  for (int d = 0; d < x.rank(); ++d)
+    i.check(x[d] < 0 || target[d] < 0 || (x[d] > 0 && target[d] % x[d] == 0) || x[d] == target[d],
+            "dimension ", d, " of ", i.describe("target_tensor"), " is no multiple of that of ",
+            i.describe("X"));
+  i.out("Out", target, i.dtype("X"));
+}
+
 // How often dimension d is repeated.
 int64_t times_of(const Shape& x, const Shape& out, int d) { return x[d] > 0 ? out[d] / x[d] : 1; }
 
@@ -156,6 +167,7 @@ Kernel bind_expand(const Bind& b) {
 
 Kernel bind_expand_grad(const Bind& b) {
   const Arg x = b.in("X"), dy = b.in("Out@GRAD"), dx = b.out("X@GRAD");
+  if (!dx) return [](const Run&) {};
   return with_float(b.dtype("Out@GRAD"), [&](auto t) -> Kernel {
     using T = decltype(t);
     return [=](const Run& r) {
@@ -220,6 +232,19 @@ std::vector<OpDef> slice_ops() {
        .bind = bind_expand_grad,
        .shape_only = {"X"},
        .shape_values = times_numbers.slot_names()},
+      {.type = "expand_as",
+       .in = {{"X"}, {"target_tensor"}},
+       .out = {{"Out"}},
+       .infer = infer_expand_as,
+       .bind = bind_expand,
+       .grad = {"expand_as_grad", {"X", "target_tensor", "Out@GRAD"}, {"X@GRAD"}},
+       .shape_only = {"target_tensor"}},
+      {.type = "expand_as_grad",
+       .in = {{"X"}, {"target_tensor"}, {"Out@GRAD"}},
+       .out = {{"X@GRAD", SlotDef::optional}},
+       .infer = infer_grad_same,
+       .bind = bind_expand_grad,
+       .shape_only = {"X", "target_tensor"}},
   };
 }
 
