@@ -20,6 +20,14 @@ auto item(const List& list, const Slots& slots, std::string_view slot, int i) {
 
 }  // namespace
 
+void Remote::pull_rows(int32_t table, std::span<const uint64_t>, float*, uint64_t) {
+  throw Error(Error::Kind::config, "nobody keeps the rows of table ", table, " of this program");
+}
+
+void Remote::push_rows(int32_t table, std::span<const uint64_t>, const float*, uint64_t) {
+  throw Error(Error::Kind::config, "nobody keeps the rows of table ", table, " of this program");
+}
+
 Arg Bind::in(std::string_view slot) const { return find_arg(op_.in, slot, 0); }
 Arg Bind::out(std::string_view slot) const {
   return find_arg(op_.out, slot, static_cast<int>(in_types_.size()));

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -41,8 +42,9 @@ struct Arg {
   explicit operator bool() const { return first >= 0; }
 };
 
-// Where gradients go and parameters come from when they are kept by pservers. `param` is an index
-// into Cut::params. Both may throw Error(peer).
+// Where gradients go and parameters come from when they are kept outside of the plan: by pservers,
+// or, tables of a process without pservers, by the process itself. `param` is an index into
+// Program::exchanged, `table` into Program::tables. All may throw Error(peer).
 class Remote {
  public:
   virtual ~Remote() = default;
@@ -53,6 +55,12 @@ class Remote {
   virtual void push(int32_t param, const View& grad, uint64_t step) = 0;
   // Returns when `value` holds the version that `step` computes with.
   virtual void pull(int32_t param, const View& value, uint64_t step) = 0;
+  // The rows of distinct ids as `step` computes with them, one behind the other.
+  virtual void pull_rows(int32_t table, std::span<const uint64_t> ids, float* rows, uint64_t step);
+  // Their gradients of this step, one row per id of the pull of the same step. Called once per
+  // table and step, also where there are no ids. The memory may be used anew when it returns.
+  virtual void push_rows(int32_t table, std::span<const uint64_t> ids, const float* grads,
+                         uint64_t step);
 };
 
 // One call of a kernel.

@@ -152,6 +152,7 @@ Program::Program(const Program& other)
       version_field(other.version_field),
       foreign(other.foreign),
       exchanged(other.exchanged),
+      tables(other.tables),
       current_role(other.current_role),
       current_role_var(other.current_role_var),
       name_scope(other.name_scope),
@@ -173,6 +174,7 @@ Program::Program(Program&& other) noexcept
       version_field(other.version_field),
       foreign(std::move(other.foreign)),
       exchanged(std::move(other.exchanged)),
+      tables(std::move(other.tables)),
       current_role(other.current_role),
       current_role_var(std::move(other.current_role_var)),
       name_scope(std::move(other.name_scope)),
@@ -190,6 +192,7 @@ Program& Program::operator=(Program&& other) noexcept {
   version_field = other.version_field;
   foreign = std::move(other.foreign);
   exchanged = std::move(other.exchanged);
+  tables = std::move(other.tables);
   current_role = other.current_role;
   current_role_var = std::move(other.current_role_var);
   name_scope = std::move(other.name_scope);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "graph/op.h"
+#include "graph/table_spec.h"
 #include "graph/var.h"
 
 namespace paddle {
@@ -90,6 +91,8 @@ class Program {
   std::string foreign;    // fields of the saved model that we only carry along
   // Of the trainer half of a cut: what its send and recv ops move, by the index that they carry.
   std::vector<ExchangedParam> exchanged;
+  // Sparse tables, whose rows are pulled and pushed by id (Remote::pull_rows).
+  std::vector<TableSpec> tables;
 
   Block& global() const { return *blocks_[0]; }
   Block& block(int32_t idx) const;

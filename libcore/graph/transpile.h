@@ -24,9 +24,10 @@ struct TranspileOptions {
   uint32_t trainer_id = 0;
   uint32_t trainers = 1;
   Names endpoints = {"127.0.0.1:6174"};  // "host:port", one per dense shard
-  bool sync = true;                      // gradients of a step meet in a round
-  bool slice_var_up = true;              // false: a parameter stays in one piece
-  int64_t min_block_size = 8192;         // elements of the smallest slice
+  Names sparse_endpoints = {};    // one per sparse shard; without any, dense shards keep tables too
+  bool sync = true;               // gradients of a step meet in a round
+  bool slice_var_up = true;       // false: a parameter stays in one piece
+  int64_t min_block_size = 8192;  // elements of the smallest slice
   SplitMethod split = SplitMethod::by_bytes;
 };
 
@@ -57,6 +58,9 @@ struct Cut {
   Program trainer_startup;        // the startup program, with Fluid's receives at its end
   std::vector<Program> pservers;  // one per endpoint; block 0 holds listen_and_serv
   std::vector<Program> startups;  // of the pservers: first values of what their programs keep
+  // Which shards keep the tables of `trainer`: indices into the endpoints, dense ones first. The
+  // row of an id is in part shard_of(id, table_shards.size()), which the shard of that place keeps.
+  std::vector<size_t> table_shards;
   Names shared;  // what every pserver half keeps a copy of: learning rates, the step counter
   std::vector<std::string> notes;  // sentences: where the cut is not what one might expect
 };
