@@ -94,6 +94,35 @@ TEST_CASE("rounds: trainers that send their slices in any order all go on", "[ps
   for (size_t s = 0; s < slices; ++s) CHECK((ends[s] == expected(t.job, trainers, steps, s)));
 }
 
+TEST_CASE("rounds: a dropped trainer that joins in the middle of a round gets a place",
+          "[pserver]") {
+  const QuietLog quiet;
+  // The region for messages in turn holds one of them, the other one none.
+  Trainers t({.sizes = {300'000}, .trainers = 4}, {.leases = {.policy = LossPolicy::drop}});
+  t.shard.close(t.peers[0]);
+  t.shard.tick(3);
+  t.push(1, 0, 0);
+  t.peers[0] = t.shard.greet(0, 4, wire::Mode::sync, 77);
+  const auto join = [&] { return t.shard.say(t.peers[0], wire::Join{0, 0}); };
+  SECTION("while a gradient in turn comes in") {
+    t.push(2, 0, 0, false);
+    CHECK(t.shard.reply(join()).is<wire::Ack>());
+    t.shard.finish(t.peers[2]);
+  }
+  SECTION("before a gradient comes that was in turn") {
+    CHECK(t.shard.reply(join()).is<wire::Ack>());
+    t.push(2, 0, 0);
+    CHECK(t.shard.held(t.peers[2]));
+  }
+  const uint64_t id = t.push(0, 0, 0);
+  CHECK(!t.shard.held(t.peers[0]));
+  t.shard.finish(t.peers[2]);
+  t.push(3, 0, 0);
+  REQUIRE(t.shard.answered(id));
+  const std::vector<float> all = expected(t.job, 4, 1, 0), got = t.shard.reply(id).values();
+  for (size_t i = 0; i < all.size(); i += 1000) CHECK(got[i] == Approx(all[i]).margin(1e-5));
+}
+
 TEST_CASE("rounds: half a gradient of a trainer that dies leaves no trace", "[pserver]") {
   const QuietLog quiet;
   const uint32_t dies = GENERATE(0u, 1u, 2u);
