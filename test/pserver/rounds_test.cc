@@ -266,6 +266,44 @@ TEST_CASE("rounds: a trainer that is lost", "[pserver]") {
   }
 }
 
+// The values are those of trainer 1 in the middle of the job: they hold steps of trainer 0, and
+// this pserver does not know how many.
+TEST_CASE("async: a shard with another trainer's values knows nothing of the steps", "[pserver]") {
+  const QuietLog quiet;
+  PlainShard shard;
+  const SmallJob job = small_job({.sizes = {50}, .trainers = 2});
+  shard.configure(shard.greet(1, 2, wire::Mode::async), job, true);
+  uint64_t incarnation = 70;
+  PeerId peer = 0;
+  const auto welcome = [&] {
+    peer = shard.greet(0, 2, wire::Mode::async, ++incarnation);
+    return std::get<wire::Welcome>(shard.last_reply().body);
+  };
+  wire::Welcome w = welcome();
+  CHECK(w.slices[0].last_step == wire::unknown_steps);
+  CHECK(w.forgot);
+  const uint64_t joins_at = GENERATE(0, 5);
+  shard.say(peer, wire::Join{0, joins_at});
+  SECTION("until the first push, also where one that has joined dies") {
+    shard.close(peer);
+    w = welcome();
+    CHECK(w.slices[0].last_step == joins_at);
+    CHECK(w.forgot);
+    shard.say(peer, wire::Join{0, joins_at + 1});  // what it has sent again still counts
+    shard.push(peer, joins_at, {{10, gradients(0, 0, 0, 50)}});
+    CHECK(shard.last_reply().parts[0].version == 1);
+    shard.close(peer);
+    w = welcome();
+    CHECK(w.slices[0].last_step == joins_at + 1);
+    CHECK_FALSE(w.forgot);
+  }
+  SECTION("and takes nothing from before the step with which it joined") {
+    if (joins_at == 0) return;
+    shard.push(peer, joins_at - 1, {{10, gradients(0, 0, 0, 50)}});
+    CHECK(shard.last_reply().parts[0].version == 0);
+  }
+}
+
 TEST_CASE("async: who has finished waits for a lost trainer until the deadline", "[pserver]") {
   const QuietLog quiet;
   Trainers t({.trainers = 2}, {.leases = {.lease_seconds = 2}, .peer_timeout = 30}, nullptr,
