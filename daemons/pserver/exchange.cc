@@ -209,8 +209,8 @@ const Slice* Exchange::apply(PeerId peer, uint64_t id, const wire::Push& p) try 
     values_.push_back({s.version(), part.slice, drops ? 1u : 0u});
   }
   return refused;
-} catch (
-    const Error& e) {  // the job ends; in sync whoever pushed waits for values, and hears it there
+} catch (const Error& e) {  // the job ends; in sync the failure reaches the trainer as the answer
+                            // to its wait
   context_.out.fail(peer, id, Code::job_failed, e.what());
   throw;
 }

@@ -58,7 +58,7 @@ bool Rounds::may_seal(const Slice& slice, uint32_t trainer) {
     if (members_.required(all[i], slice.version())) return false;
   try {
     store_.schedule().run(slice.version());
-  } catch (const Error&) {  // is said where the round closes
+  } catch (const Error&) {  // close() reports it
     return false;
   }
   return true;
