@@ -112,8 +112,8 @@ bool JoinDriver::perform(const JoinAction& a) {
       asked_[a.shard] = 0;
       p_.links.hang_up(a.shard);
       return true;
-    case Kind::beat: p_.links.start_heartbeat(joining_.hello()); return true;
-    case Kind::stop_beat: p_.links.stop_heartbeat(); return true;
+    case Kind::beat: p_.links.heartbeats().start(joining_.hello()); return true;
+    case Kind::stop_beat: p_.links.heartbeats().stop(); return true;
     case Kind::first_values: p_.first_values(); return true;
     case Kind::warn: log_warn(a.text); return true;
     case Kind::exchange:

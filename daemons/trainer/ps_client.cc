@@ -364,6 +364,8 @@ void PsClient::greet_those_left(std::vector<bool>& done, Time until) {
   links_->wait([] { return "the pservers, to leave the job"; }, greeted, check);
 }
 
-void PsClient::send_final_error(const std::string& message) { links_->send_final_error(message); }
+void PsClient::send_final_error(const std::string& message) {
+  links_->heartbeats().send_final_error(message);
+}
 
 }  // namespace paddle

@@ -93,7 +93,7 @@ class PsClient : public Remote {
   // The last message: a shard that has it from all trainers is done.
   void say_bye();
 
-  void report(const wire::Progress& progress) { links_->report(progress); }
+  void report(const wire::Progress& progress) { links_->heartbeats().report(progress); }
   // This trainer is about to fail: the peers that wait for it learn why.
   void send_final_error(const std::string& message);
   uint64_t dropped() const { return exchange_->dropped(); }  // async: gradients that were too old
