@@ -60,11 +60,6 @@ ExecutorOptions executor_options(const Options& options, Remote* remote) {
 
 }  // namespace
 
-std::string in_workspace(const Options& options, const std::string& path) {
-  const std::string& workspace = options.text("workspace");
-  return path.empty() || path[0] == '/' || workspace == "." ? path : workspace + "/" + path;
-}
-
 Session::Session(JobFile file, const Options& options, const Environment& environment,
                  ModelKind kind)
     : options_(options),
