@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/machine_memory.h"
 #include "base/run_main.h"
+#include "options/record.h"
 
 namespace paddle {
 namespace {
@@ -64,7 +65,7 @@ ShardOptions shard_options(const Options& o) {
       .peer_timeout = static_cast<double>(o.integer("peer_timeout")),
       .stale = {.max_staleness = static_cast<uint64_t>(o.integer("max_staleness")),
                 .discard_ratio = o.real("async_lagged_grad_discard_ratio")},
-      .snapshots = {.directory = o.text("snapshot_dir"),
+      .snapshots = {.directory = in_workspace(o, o.text("snapshot_dir")),
                     .period = static_cast<uint64_t>(o.integer("snapshot_period")),
                     .keep = static_cast<size_t>(o.integer("snapshots_keep"))},
       .log_period = static_cast<uint64_t>(o.integer("log_period_server")),
