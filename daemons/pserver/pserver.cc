@@ -40,8 +40,8 @@ std::vector<ShardOptions> shards_of(const Options& o) {
     ShardOptions s = common;
     s.sparse = i >= dense;
     s.index = s.sparse ? i - dense : i;
-    s.port = first == 0 ? 0 : static_cast<uint16_t>(first + static_cast<int64_t>(i));
-    s.spin_microseconds = s.sparse ? 0 : o.integer("spin_microseconds");
+    s.listen.port = first == 0 ? 0 : static_cast<uint16_t>(first + static_cast<int64_t>(i));
+    s.listen.spin_microseconds = s.sparse ? 0 : o.integer("spin_microseconds");
     out.push_back(std::move(s));
   }
   return out;

@@ -96,7 +96,7 @@ void Session::announce(const Reader& reader) {
   if (reader.generated() && generated_.empty()) generated_ = reader.source();
   if (warns)
     log_warn("the data is generated, not real: " + reader.source() +
-             "; --data_dir=DIR names the directory of the real data");
+             "; name real files in the job, or their directory with --data_dir=DIR");
   else
     log_info(reader.source());
 }

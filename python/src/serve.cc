@@ -77,13 +77,13 @@ ShardOptions shard_of(const ProgramPtr& program, const Op& listen, const Options
                       std::map<std::string, Tensor> presets) {
   ShardOptions s = shard_options(o);
   const wire::Endpoint at = listening_endpoint(listen.attrs.get<std::string>("endpoint"));
-  s.host = at.host;
-  s.port = at.port;
+  s.listen.host = at.host;
+  s.listen.port = at.port;
   s.trainers = static_cast<uint32_t>(listen.attrs.get<int32_t>("Fanin"));
   s.index = static_cast<size_t>(std::max(0, listen.attrs.get<int32_t>("pserver_id")));
-  s.spin_microseconds = o.integer("spin_microseconds");
-  s.check = [program](const StoreConfig& c) { return difference(*program, c); };
-  s.presets = std::move(presets);
+  s.listen.spin_microseconds = o.integer("spin_microseconds");
+  s.own.check = [program](const StoreConfig& c) { return difference(*program, c); };
+  s.own.presets = std::move(presets);
   return s;
 }
 
@@ -94,7 +94,7 @@ std::unique_ptr<Server> open_server(const ShardOptions& s) {
     return std::make_unique<Server>(std::vector<ShardOptions>{s});
   } catch (const Error& e) {
     ShardOptions everywhere = s;
-    everywhere.host.clear();
+    everywhere.listen.host.clear();
     try {
       auto server = std::make_unique<Server>(std::vector<ShardOptions>{everywhere});
       log_warn(text(e.what(), "; listening on every address instead"));
