@@ -13,4 +13,7 @@ int launch_main(std::span<const std::string> arguments);
 // paddle status --pservers=... [--watch] [--json]: what the shards of a job are doing.
 int status_main(std::span<const std::string> arguments);
 
+// paddle make_clicks --output_dir=DIR: writes generated click logs in Criteo's format.
+int make_clicks_main(std::span<const std::string> arguments);
+
 }  // namespace paddle

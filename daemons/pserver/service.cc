@@ -33,7 +33,9 @@ const wire::Limits& limits_of(const Peer& peer) {
 }  // namespace
 
 Service::Service(ShardOptions options)
-    : options_(std::move(options)), listener_(io_, options_.host, options_.port), timer_(io_) {
+    : options_(std::move(options)),
+      listener_(io_, options_.listen.host, options_.listen.port),
+      timer_(io_) {
   if (!options_.sparse && !options_.snapshots.directory.empty())
     disk_ = std::make_unique<Snapshots>(
         options_.snapshots, options_.index, [this](uint64_t step, const std::string& problem) {
@@ -62,7 +64,7 @@ void Service::run() {
   flush_denormals();
   listener_.accept([this](std::unique_ptr<wire::Stream> s) { accept(std::move(s)); });
   asio::co_spawn(io_, tick_every_second(), asio::detached);
-  wire::Spin spin(options_.spin_microseconds);
+  wire::Spin spin(options_.listen.spin_microseconds);
   for (;;) {
     const Time before = Clock::now();
     if (io_.run_one() == 0) break;
@@ -195,7 +197,7 @@ void Service::tick() {
       if (links_[i] && links_[i]->open())
         links_[i]->check_deadlines(shard_->peer(links_[i]->id()), now);
   shard_->tick(now);
-  if (options_.on_tick) options_.on_tick();
+  if (options_.calls.on_tick) options_.calls.on_tick();
   longest_call_ = std::max(longest_call_, seconds(now, Clock::now()));
   act();
   flush();

@@ -94,6 +94,35 @@ TEST_CASE("rounds: trainers that send their slices in any order all go on", "[ps
   for (size_t s = 0; s < slices; ++s) CHECK((ends[s] == expected(t.job, trainers, steps, s)));
 }
 
+TEST_CASE("rounds: a dropped trainer that joins in the middle of a round gets a place",
+          "[pserver]") {
+  const QuietLog quiet;
+  // The region for messages in turn holds one of them, the other one none.
+  Trainers t({.sizes = {300'000}, .trainers = 4}, {.leases = {.policy = LossPolicy::drop}});
+  t.shard.close(t.peers[0]);
+  t.shard.tick(3);
+  t.push(1, 0, 0);
+  t.peers[0] = t.shard.greet(0, 4, wire::Mode::sync, 77);
+  const auto join = [&] { return t.shard.say(t.peers[0], wire::Join{0, 0}); };
+  SECTION("while a gradient in turn comes in") {
+    t.push(2, 0, 0, false);
+    CHECK(t.shard.reply(join()).is<wire::Ack>());
+    t.shard.finish(t.peers[2]);
+  }
+  SECTION("before a gradient comes that was in turn") {
+    CHECK(t.shard.reply(join()).is<wire::Ack>());
+    t.push(2, 0, 0);
+    CHECK(t.shard.held(t.peers[2]));
+  }
+  const uint64_t id = t.push(0, 0, 0);
+  CHECK(!t.shard.held(t.peers[0]));
+  t.shard.finish(t.peers[2]);
+  t.push(3, 0, 0);
+  REQUIRE(t.shard.answered(id));
+  const std::vector<float> all = expected(t.job, 4, 1, 0), got = t.shard.reply(id).values();
+  for (size_t i = 0; i < all.size(); i += 1000) CHECK(got[i] == Approx(all[i]).margin(1e-5));
+}
+
 TEST_CASE("rounds: half a gradient of a trainer that dies leaves no trace", "[pserver]") {
   const QuietLog quiet;
   const uint32_t dies = GENERATE(0u, 1u, 2u);
@@ -194,9 +223,9 @@ TEST_CASE("rounds: the version before is kept until the next gradient comes", "[
 
 TEST_CASE("rounds: a trainer that is lost", "[pserver]") {
   const QuietLog quiet;
-  ShardOptions options{.lease_seconds = 10, .reconnect_seconds = 2};
+  ShardOptions options{.leases = {.lease_seconds = 10, .reconnect_seconds = 2}};
   SECTION("is waited for") {
-    options.lease_seconds = 1000;
+    options.leases.lease_seconds = 1000;
     Trainers t({.sizes = {50}, .trainers = 2}, options);
     const uint64_t open = t.push(0, 0, 0);
     t.shard.close(t.peers[1]);
@@ -209,7 +238,7 @@ TEST_CASE("rounds: a trainer that is lost", "[pserver]") {
     CHECK((t.shard.reply(open).values() == expected(t.job, 2, 1, 0)));
   }
   SECTION("is dropped, and what it sent before counts") {
-    options.policy = LossPolicy::drop;
+    options.leases.policy = LossPolicy::drop;
     Trainers t({.sizes = {50, 50}, .trainers = 2}, options);
     const uint64_t first = t.push(1, 0, 0);
     t.push(0, 0, 0);
@@ -225,7 +254,7 @@ TEST_CASE("rounds: a trainer that is lost", "[pserver]") {
     CHECK((t.shard.reply(t.shard.pull(t.peers[0], 11, 1)).values() == expected(t.job, 1, 1, 1)));
   }
   SECTION("ends the job") {
-    options.policy = LossPolicy::fail;
+    options.leases.policy = LossPolicy::fail;
     Trainers t({.sizes = {50}, .trainers = 2}, options);
     const uint64_t open = t.push(0, 0, 0);
     t.shard.close(t.peers[1]);
@@ -237,9 +266,48 @@ TEST_CASE("rounds: a trainer that is lost", "[pserver]") {
   }
 }
 
+// The values are those of trainer 1 in the middle of the job: they hold steps of trainer 0, and
+// this pserver does not know how many.
+TEST_CASE("async: a shard with another trainer's values knows nothing of the steps", "[pserver]") {
+  const QuietLog quiet;
+  PlainShard shard;
+  const SmallJob job = small_job({.sizes = {50}, .trainers = 2});
+  shard.configure(shard.greet(1, 2, wire::Mode::async), job, true);
+  uint64_t incarnation = 70;
+  PeerId peer = 0;
+  const auto welcome = [&] {
+    peer = shard.greet(0, 2, wire::Mode::async, ++incarnation);
+    return std::get<wire::Welcome>(shard.last_reply().body);
+  };
+  wire::Welcome w = welcome();
+  CHECK(w.slices[0].last_step == wire::unknown_steps);
+  CHECK(w.forgot);
+  const uint64_t joins_at = GENERATE(0, 5);
+  shard.say(peer, wire::Join{0, joins_at});
+  SECTION("until the first push, also where one that has joined dies") {
+    shard.close(peer);
+    w = welcome();
+    CHECK(w.slices[0].last_step == joins_at);
+    CHECK(w.forgot);
+    shard.say(peer, wire::Join{0, joins_at + 1});  // what it has sent again still counts
+    shard.push(peer, joins_at, {{10, gradients(0, 0, 0, 50)}});
+    CHECK(shard.last_reply().parts[0].version == 1);
+    shard.close(peer);
+    w = welcome();
+    CHECK(w.slices[0].last_step == joins_at + 1);
+    CHECK_FALSE(w.forgot);
+  }
+  SECTION("and takes nothing from before the step with which it joined") {
+    if (joins_at == 0) return;
+    shard.push(peer, joins_at - 1, {{10, gradients(0, 0, 0, 50)}});
+    CHECK(shard.last_reply().parts[0].version == 0);
+  }
+}
+
 TEST_CASE("async: who has finished waits for a lost trainer until the deadline", "[pserver]") {
   const QuietLog quiet;
-  Trainers t({.trainers = 2}, {.lease_seconds = 2, .peer_timeout = 30}, nullptr, wire::Mode::async);
+  Trainers t({.trainers = 2}, {.leases = {.lease_seconds = 2}, .peer_timeout = 30}, nullptr,
+             wire::Mode::async);
   t.shard.close(t.peers[1]);
   for (int i = 0; i < 60; ++i) {  // trainer 0 works on: nobody waits
     t.shard.say(t.peers[0], wire::Pull{});
