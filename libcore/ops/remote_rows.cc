@@ -18,6 +18,8 @@ Remote& keeper_of(const Run& r) {
 
 // Row 0 of Rows belongs to padding, which is never read.
 void infer_pull_rows(Infer& i) {
+  i.check(i.count_out("Numbers") == i.count("Ids"), "there are ", i.count("Ids"),
+          " lists of Ids, but ", i.count_out("Numbers"), " outputs for their numbers");
   int64_t total = 0;
   for (int k = 0; k < i.count("Ids"); ++k) {
     i.check(i.dtype("Ids", k) == DType::i64, "Ids must be int64, found ",
