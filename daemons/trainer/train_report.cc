@@ -108,7 +108,7 @@ void TrainReport::report_tallies(const Meter& meter) {
   const std::vector<Evaluator>& evaluators = s_.model().evaluators;
   for (size_t i = 0; i < evaluators.size(); ++i) {
     const Evaluator& e = evaluators[i];
-    event::Tally tally{.trainer = trainer_id(), .pass = static_cast<int64_t>(s_.at.pass)};
+    auto tally = event::Tally{.trainer = trainer_id(), .pass = static_cast<int64_t>(s_.at.pass)};
     tally.evaluator = e.name;
     std::vector<std::string> parts{""};
     if (!e.under.empty()) {
