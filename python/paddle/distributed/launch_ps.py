@@ -94,6 +94,8 @@ class _Job:
             own = ["%s:%d" % (args.node_ip, p) for p in ports]
         self.own_endpoints = own
         self.workers = args.worker_num * len(nodes)
+        self.first_worker = self.node * args.worker_num  # of this machine
+        self.worker_endpoints: List[str] = []  # as 2.x names them; a worker does not listen
         self.processes: Dict[str, subprocess.Popen] = {}
         self.logs: Dict[str, str] = {}
         self.ended: queue.Queue = queue.Queue()
@@ -105,6 +107,8 @@ class _Job:
         env.update(PADDLE_PSERVERS_IP_PORT_LIST=joined, PADDLE_PSERVER_ENDPOINTS=joined, PADDLE_PSERVERS=hosts,
                    PADDLE_TRAINERS_NUM=str(self.workers), PADDLE_TRAINERS=str(self.workers), TRAINERS=str(self.workers),
                    POD_IP=self.args.node_ip, PYTHONUNBUFFERED="1", **own)
+        if self.worker_endpoints:
+            env["PADDLE_TRAINER_ENDPOINTS"] = ",".join(self.worker_endpoints)
         return env
 
     def start(self) -> None:
@@ -117,7 +121,7 @@ class _Job:
                                           CURRENT_ENDPOINT=endpoint, PADDLE_PSERVER_ID=str(place), **until))
         ports = ",".join(e.rpartition(":")[2] for e in self.endpoints)
         for i in range(self.args.worker_num):
-            number = str(self.node * self.args.worker_num + i)
+            number = str(self.first_worker + i)
             self._start("worker", i, dict(TRAINING_ROLE="TRAINER", PADDLE_TRAINING_ROLE="TRAINER", PADDLE_PORT=ports,
                                           PADDLE_TRAINER_ID=number, TRAINER_ID=number))
 
@@ -198,7 +202,10 @@ def _stop_by_signal(number, frame):
 def launch(arguments: Optional[List[str]] = None) -> int:
     """Starts the job that the command line (or ``arguments``) describes, waits for it, and returns its exit code."""
     args = _parse(arguments)
-    job = _Job(args)
+    return _run(args, _Job(args))
+
+
+def _run(args, job: _Job) -> int:
     if args.print_config:
         _print("servers: %s; workers: %d; logs in %s" % (",".join(job.endpoints), job.workers, args.log_dir))
     before = signal.signal(signal.SIGTERM, _stop_by_signal)
