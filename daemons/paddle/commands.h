@@ -13,4 +13,10 @@ int launch_main(std::span<const std::string> arguments);
 // paddle status --pservers=... [--watch] [--json]: what the shards of a job are doing.
 int status_main(std::span<const std::string> arguments);
 
+// paddle token --new FILE: a token for the processes of a job.
+int token_main(std::span<const std::string> arguments);
+
+// paddle certs --hosts=...: a CA and certificates.
+int certs_main(std::span<const std::string> arguments);
+
 }  // namespace paddle

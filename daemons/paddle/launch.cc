@@ -14,6 +14,7 @@
 #include "paddle/commands.h"
 #include "paddle/launch_plan.h"
 #include "paddle/launch_screen.h"
+#include "paddle/launch_token.h"
 #include "paddle/lines.h"
 #include "paddle/process.h"
 
@@ -48,6 +49,7 @@ class Launch {
 
   int run() {
     prepare_directories(plan_);
+    const LaunchToken token(plan_.token_file);
     const int code = run_job();
     screen_.clear();
     if (const Child* failed = cause()) return report(*failed);

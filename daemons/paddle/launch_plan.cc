@@ -1,5 +1,7 @@
 #include "paddle/launch_plan.h"
 
+#include <unistd.h>
+
 #include "base/error.h"
 #include "base/file.h"
 #include "options/cluster.h"
@@ -16,9 +18,9 @@ namespace {
 void refuse_own_flags(std::span<const GivenFlag> given) {
   std::vector<std::string> problems;
   for (const GivenFlag& flag : given)
-    for (const char* own :
-         {"port", "ports_num_for_sparse", "host", "ready_file", "exit_when_done", "pservers",
-          "num_gradient_servers", "trainer_id", "local", "cluster_train"})
+    for (const char* own : {"port", "ports_num_for_sparse", "host", "ready_file", "exit_when_done",
+                            "pservers", "num_gradient_servers", "trainer_id", "local",
+                            "cluster_train", "cert_file", "key_file", "ca_file", "insecure"})
       if (flag.name == own)
         problems.push_back(flag.source + ": launch gives " + flag.name +
                            " to its processes itself; take it out (server_num and worker_num say "
@@ -73,10 +75,15 @@ LaunchPlan plan_launch(const Options& options, std::span<const std::string> argu
   plan.log_dir = log_options(options, "").log_dir;
   const auto servers = static_cast<size_t>(options.integer("server_num")),
              workers = static_cast<size_t>(options.integer("worker_num"));
+  if (!options.given("token_file")) plan.token_file = text(plan.log_dir, "/token.", ::getpid());
   const std::string trainers = text("--num_gradient_servers=", workers);
 
   std::vector<std::string> trainer = worker_flags(given);
   trainer.push_back(trainers);
+  const auto add_token = [&](std::vector<std::string>& flags) {
+    if (!plan.token_file.empty()) flags.push_back("--token_file=" + plan.token_file);
+  };
+  add_token(trainer);
   Options job = Options::parse(trainer, environment, trainer_options());
   read_job(plan.config, job.text("config_args"), job);
   job.replace("pservers", "127.0.0.1", "launch");  // the real ones are known when they listen
@@ -93,6 +100,7 @@ LaunchPlan plan_launch(const Options& options, std::span<const std::string> argu
     PlannedProcess p{name, server_flags(given),
                      plan.log_dir + "/" + numbered("server", i, servers, ".log")};
     p.arguments.insert(p.arguments.begin(), "pserver");
+    add_token(p.arguments);
     for (const std::string& more : {trainers, "--log_dir=" + dir}) p.arguments.push_back(more);
     // A directory of snapshots has one owner.
     if (!snapshots.empty()) p.arguments.push_back("--snapshot_dir=" + snapshots + "/" + name);

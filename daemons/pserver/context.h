@@ -13,11 +13,14 @@
 #include "pserver/outbox.h"
 #include "pserver/pserver_memory.h"
 #include "pserver/snapshot_disk.h"
+#include "wire/credentials.h"
 
 namespace paddle {
 
 struct ShardOptions {
   std::string host;
+  wire::Credentials credentials;  // what peers have to prove
+  bool insecure = false;          // others than this machine may connect without
   uint16_t port = 0;
   size_t index = 0;  // among the dense (or sparse) shards of the process
   bool sparse = false;

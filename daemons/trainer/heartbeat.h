@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "trainer/shard_news.h"
 #include "wire/connection.h"
+#include "wire/credentials.h"
 
 namespace paddle {
 
@@ -18,7 +19,9 @@ void send_hello(wire::Connection& to, wire::Hello hello, uint32_t shard);
 
 class Heartbeat {
  public:
-  Heartbeat(const std::vector<wire::Endpoint>& shards, const wire::Hello& hello);
+  // The credentials outlive it.
+  Heartbeat(const std::vector<wire::Endpoint>& shards, const wire::Credentials& credentials,
+            const wire::Hello& hello);
   ~Heartbeat();  // ends the thread
   Heartbeat(const Heartbeat&) = delete;
   Heartbeat& operator=(const Heartbeat&) = delete;

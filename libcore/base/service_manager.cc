@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/descriptor.h"
+#include "base/error.h"
 #include "base/log.h"
 
 namespace paddle {
