@@ -172,6 +172,10 @@ class Job:
             self.on_all(copy)
         self.flags["token_file"] = TOKEN
 
+    def remove_token(self):
+        if self.flags.get("token_file") == TOKEN:
+            self.on_all(lambda node: node.run(f"rm -f {self.remote(self.directory)}/{TOKEN}"))
+
     def dispatch(self):
         with tempfile.NamedTemporaryFile(suffix=".tar.gz") as archive:
             with tarfile.open(archive.name, "w:gz") as tar:
@@ -307,6 +311,7 @@ def stop_quietly(job):
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         job.stop()
+        job.remove_token()
     except Failed as e:
         say(f"paddle.py: {e}")
 
