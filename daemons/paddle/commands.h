@@ -19,4 +19,7 @@ int token_main(std::span<const std::string> arguments);
 // paddle certs --hosts=...: a CA and certificates.
 int certs_main(std::span<const std::string> arguments);
 
+// paddle make_clicks --output_dir=DIR: writes generated click logs in Criteo's format.
+int make_clicks_main(std::span<const std::string> arguments);
+
 }  // namespace paddle

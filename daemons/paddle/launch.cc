@@ -11,7 +11,9 @@
 #include "obs/events.h"
 #include "options/environment.h"
 #include "options/program.h"
+#include "options/record.h"
 #include "paddle/commands.h"
+#include "paddle/launch_hosts.h"
 #include "paddle/launch_plan.h"
 #include "paddle/launch_screen.h"
 #include "paddle/launch_token.h"
@@ -45,14 +47,19 @@ class Launch {
   Launch(LaunchPlan plan, const Options& options, const Environment& environment)
       : plan_(std::move(plan)),
         executable_(own_executable()),
-        screen_(plan_, executable_, options, environment) {}
+        python_(options.text("python")),
+        screen_(plan_, executable_, options, environment) {
+    token_with_input_ = options.flag("token_with_input");
+    if (options.flag("stop_with_input")) input_.emplace(0);
+  }
 
   int run() {
-    prepare_directories(plan_);
-    const LaunchToken token(plan_.token_file);
+    const LaunchToken token(plan_.token_file, token_with_input_);
     const int code = run_job();
     screen_.clear();
     if (const Child* failed = cause()) return report(*failed);
+    require(starter_gone_.empty(), Error::Kind::peer, "whoever started the job is gone (",
+            starter_gone_, "): all processes of this machine were stopped");
     if (stop_signal() != 0)
       screen_.report_stop(stop_signal());
     else if (code == 0)
@@ -65,7 +72,7 @@ class Launch {
   int run_job() {
     for (const PlannedProcess& server : plan_.servers) start(server, servers_, {});
     const double deadline = now() + ready_seconds;
-    std::string list;
+    std::string list = plan_.pservers;
     for (const auto& server : servers_) {
       while (server->shards.size() < plan_.shards) {
         if (!step()) return stop_all();
@@ -75,19 +82,22 @@ class Launch {
                       ready_seconds, " s; see ", server->output->path());
         }
       }
-      for (const std::string& shard : server->shards) list += (list.empty() ? "" : ",") + shard;
+      if (plan_.pservers.empty())
+        for (const std::string& shard : server->shards) list += (list.empty() ? "" : ",") + shard;
     }
     screen_.show_pservers(list);
 
-    for (const PlannedProcess& worker : plan_.workers)
-      start(worker, workers_, {"--pservers=" + list});
+    std::vector<std::string> more{pservers_word(plan_, list)};
+    if (plan_.script) more.insert(more.end(), {python_, plan_.config});
+    for (const PlannedProcess& worker : plan_.workers) start(worker, workers_, more);
     while (any_running(workers_))
       if (!step()) return stop_all();
     screen_.clear();
+    // On several machines a pserver stays for the trainers of the others.
     const double end = now() + ending_seconds;
     while (any_running(servers_)) {
       if (!step()) return stop_all();
-      if (now() < end) continue;
+      if (now() < end || plan_.nodes) continue;
       screen_.say(
           text("the pservers have not ended within ", ending_seconds, " s and are stopped"));
       return stop_all();
@@ -101,7 +111,8 @@ class Launch {
     Child& child = *kind.emplace_back(std::make_unique<Child>());
     child.plan = &plan;
     child.output = screen_.output(plan, index, worker);
-    std::vector<std::string> words{executable_};
+    std::vector<std::string> words;
+    if (!worker || !plan_.script) words.push_back(executable_);
     words.insert(words.end(), plan.arguments.begin(), plan.arguments.end());
     words.insert(words.end(), more.begin(), more.end());
     child.process =
@@ -140,7 +151,8 @@ class Launch {
             failures_.push_back(child.get());
         }
     if (any_running(workers_)) screen_.draw();
-    return failures_.empty() && stop_signal() == 0;
+    if (input_ && starter_gone_.empty()) starter_gone_ = input_->gone(now());
+    return failures_.empty() && stop_signal() == 0 && starter_gone_.empty();
   }
 
   static bool was_stopped(const Child& child) {
@@ -189,13 +201,28 @@ class Launch {
   }
 
   const LaunchPlan plan_;
-  const std::string executable_;
+  const std::string executable_, python_;
   LaunchScreen screen_;
+  std::optional<InputWatch> input_;
+  std::string starter_gone_;  // why, once it is
   Children servers_, workers_;
   std::vector<const Child*> failures_;  // in the order in which they ended
-  bool stopping_ = false;
+  bool stopping_ = false, token_with_input_ = false;
   ProcessGroup group_;  // last: ends first
 };
+
+// What repeats the whole job; the processes record their own options.
+void record_launch(const LaunchPlan& plan, Options options,
+                   std::span<const std::string> arguments) {
+  for (const std::string& flag : plan.record_flags) {
+    const size_t equals = flag.find('=');
+    options.replace(flag.substr(2, equals - 2), flag.substr(equals + 1), "the clock");
+  }
+  if (options.text("record_file").empty())
+    options.replace("record_file", plan.workspace + "/job/launch.flags", "launch");
+  write_record(std::move(options), "launch", run_notes("paddle launch", arguments), plan.job,
+               Recorded::given);
+}
 
 }  // namespace
 
@@ -205,12 +232,19 @@ int launch_main(std::span<const std::string> arguments) {
   if (answer_help(
           options,
           "usage: paddle launch --config=JOB.json [--server_num=2] [--worker_num=2] [flags]\n"
+          "       paddle launch --hosts=HOST,HOST,… --config=JOB.json [flags]\n"
           "Flags of paddle trainer and paddle pserver go to them.",
           std::cout) ||
       answer_print_config(options, std::cout))
     return 0;
-  LaunchPlan plan = plan_launch(options, arguments, environment);
   start_events(options.text("event_file"), "launch");
+  if (const std::vector<Host> hosts = hosts_of(options); !hosts.empty())
+    return launch_on_hosts(hosts, options, arguments, environment);
+  LaunchPlan plan = plan_launch(options, arguments, environment);
+  std::optional<WorkspaceLock> lock;
+  if (plan.nodes) lock.emplace(plan.workspace);
+  prepare_directories(plan);
+  record_launch(plan, options, arguments);
   return Launch(std::move(plan), options, environment).run();
 }
 

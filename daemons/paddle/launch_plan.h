@@ -1,18 +1,20 @@
 // What paddle launch starts, worked out from its flags before anything runs.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "options/environment.h"
 #include "options/options.h"
+#include "paddle/nodes.h"
 
 namespace paddle {
 
 struct PlannedProcess {
   std::string name;                    // "pserver.0"
-  std::vector<std::string> arguments;  // without the program; trainers lack --pservers yet
+  std::vector<std::string> arguments;  // without the program; trainers may lack pservers yet
   std::string output;                  // file for all that it prints: log/server.0.log
   std::vector<int> cpus;               // that it keeps to; empty: all
 };
@@ -24,7 +26,16 @@ struct LaunchPlan {
   std::string token_file;  // that the processes get; "" where the options name one
   int64_t passes = 0;
   size_t shards = 1;  // dense ones of each pserver
+  std::string workspace;
+  std::optional<Nodes> nodes;             // nothing: this machine alone
+  std::string pservers;                   // all dense shards where they are known before; else ""
+  bool script = false;                    // the trainers are Python scripts: settings are variables
+  std::vector<std::string> record_flags;  // that repeat the launch, beside those that were given
+  std::string job;                        // contents of the job file
 };
+
+// What tells a trainer of the plan where the pservers are.
+std::string pservers_word(const LaunchPlan& plan, const std::string& list);
 
 OptionTable launch_options();
 
@@ -32,9 +43,9 @@ OptionTable launch_options();
 LaunchPlan plan_launch(const Options& options, std::span<const std::string> arguments,
                        const Environment& environment);
 
-// Makes the log directories, with the names that guides use (paddle_pserver2.INFO,
-// paddle_pserver_main.INFO, paddle_trainer.INFO) pointing to the logs of the first process. Throws
-// Error(io).
+// Makes the log directories and the node file, with the names that guides use
+// (paddle_pserver2.INFO, paddle_pserver_main.INFO, paddle_trainer.INFO) pointing to the logs of the
+// first process. Throws Error(io).
 void prepare_directories(const LaunchPlan& plan);
 
 }  // namespace paddle

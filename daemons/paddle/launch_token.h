@@ -5,11 +5,11 @@
 
 namespace paddle {
 
-// A new token in a file that only this user can read; the file is removed with this. "" for the
-// path makes none.
+// A token in a file that only this user can read; the file is removed with this. It is a new one,
+// or the first line of the input. "" for the path makes none. Throws Error.
 class LaunchToken {
  public:
-  explicit LaunchToken(std::string path);
+  LaunchToken(std::string path, bool from_input);
   ~LaunchToken();
   LaunchToken(const LaunchToken&) = delete;
   LaunchToken& operator=(const LaunchToken&) = delete;

@@ -60,6 +60,7 @@ std::vector<Command> commands() {
       {"version", "Print the version and how it was compiled", print_version},
       {"dump_config", "Print the programs that a job file makes", dump_config_main},
       {"make_diagram", "Write the network of a job file as a Graphviz file", make_diagram_main},
+      {"make_clicks", "Write click logs with a known best AUC, to try jobs on", make_clicks_main},
       {"list_layers", "Print what job files may hold; with a name explain it", list_layers_main},
       {"list_events", "Print the events that --event_file gets", list_events},
       {"help", "Print this text", nullptr},  // run_command() answers it

@@ -14,13 +14,22 @@ namespace {
 
 constexpr size_t kept_lines = 40;
 
+// Where the line of a process begins in a line of another launch ("trainer.0 | …"); else 0.
+size_t after_name(std::string_view line) {
+  const size_t bar = line.substr(0, 40).find(" | ");
+  const size_t blank = line.find(' ');
+  return bar == std::string_view::npos || line.find_first_not_of(' ', blank) < bar ? 0 : bar + 3;
+}
+
 // Where the message of a log line starts; 0 for any other line.
-size_t message_at(std::string_view line) {
+size_t message_at(std::string_view whole) {
+  const size_t begin = after_name(whole);
+  const std::string_view line = whole.substr(begin);
   if (line.size() < 6 || std::string_view("IWEF").find(line[0]) == std::string_view::npos) return 0;
   for (size_t i = 1; i < 5; ++i)
     if (std::isdigit(static_cast<unsigned char>(line[i])) == 0) return 0;
   const size_t bracket = line.find("] ");
-  return line[5] == ' ' && bracket != std::string_view::npos ? bracket + 2 : 0;
+  return line[5] == ' ' && bracket != std::string_view::npos ? begin + bracket + 2 : 0;
 }
 
 }  // namespace
@@ -29,7 +38,9 @@ bool wants_colour(const Environment& environment) {
   return variable(environment, "NO_COLOR").empty() && variable(environment, "TERM") != "dumb";
 }
 
-char log_letter(std::string_view line) { return message_at(line) > 0 ? line[0] : '\0'; }
+char log_letter(std::string_view line) {
+  return message_at(line) > 0 ? line[after_name(line)] : '\0';
+}
 
 std::string_view log_message(std::string_view line) { return line.substr(message_at(line)); }
 

@@ -31,16 +31,20 @@ Ends make_pipe(const std::string& name) {
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
+struct ChildEnds {
+  int input = -1, output = -1, errors = -1, events = -1;
+};
+
 // Between fork and exec: only what a signal handler may do. Returns only where exec failed.
-void become(pid_t parent, int output, int events, char* const* arguments, const sigset_t& signals,
+void become(pid_t parent, ChildEnds ends, char* const* arguments, const sigset_t& signals,
             const cpu_set_t* cpus) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(1);  // it died before the line above
   ::setpgid(0, 0);
-  const int nothing = ::open("/dev/null", O_RDONLY);
-  ::dup2(nothing, 0);
-  ::dup2(output, 1);
-  ::dup2(output, 2);
+  const int nothing = ::open("/dev/null", O_RDONLY), events = ends.events;
+  ::dup2(ends.input < 0 ? nothing : ends.input, 0);
+  ::dup2(ends.output, 1);
+  ::dup2(ends.errors, 2);
   if (nothing > 2) ::close(nothing);
   if (events == event_descriptor) ::fcntl(events, F_SETFD, 0);  // dup2() would leave it as it is
   if (events >= 0 && events != event_descriptor) ::dup2(events, event_descriptor);
@@ -78,8 +82,9 @@ std::string own_executable() {
 }
 
 Process::Process(ProcessPlan plan, const sigset_t& signals) : plan_(std::move(plan)) {
-  Ends output = make_pipe(plan_.name), events;
+  Ends output = make_pipe(plan_.name), events, input;
   if (plan_.events) events = make_pipe(plan_.name);
+  if (plan_.has_input) input = make_pipe(plan_.name);
   std::vector<char*> words;
   for (std::string& word : plan_.arguments) words.push_back(word.data());
   words.push_back(nullptr);
@@ -90,10 +95,18 @@ Process::Process(ProcessPlan plan, const sigset_t& signals) : plan_(std::move(pl
   if (pid_ > 0) {
     output_ = std::move(output.read);
     events_ = std::move(events.read);
+    input_ = std::move(input.write);
+    if (input_) ::fcntl(input_.get(), F_SETFL, O_NONBLOCK);
     return;
   }
-  become(parent, output.write.get(), events.write.get(), words.data(), signals,
-         plan_.cpus.empty() ? nullptr : &mask);
+  if (input.read) ::fcntl(input.read.get(), F_SETFL, 0);  // a child expects one that blocks
+  const bool split = plan_.events_on_stdout;
+  become(parent,
+         {.input = input.read.get(),
+          .output = split ? events.write.get() : output.write.get(),
+          .errors = output.write.get(),
+          .events = split ? -1 : events.write.get()},
+         words.data(), signals, plan_.cpus.empty() ? nullptr : &mask);
   constexpr std::string_view message = "cannot execute the program of this command\n";
   if (::write(2, message.data(), message.size()) < 0) ::_exit(1);
   ::_exit(1);
@@ -107,6 +120,12 @@ Process::~Process() {
 
 void Process::send(int signal) const {
   if (running()) ::kill(pid_, signal);
+}
+
+void Process::write_input(std::string_view bytes) const {
+  if (!input_) return;
+  const ssize_t written = ::write(input_.get(), bytes.data(), bytes.size());
+  static_cast<void>(written);  // its end is seen by reap()
 }
 
 void Process::read() {

@@ -29,12 +29,14 @@ struct ProcessPlan {
   std::vector<std::string> arguments;  // the first is the path of the program
   Sink output;                         // stdout and stderr
   Sink events = nullptr;               // event_descriptor; null: the descriptor is closed
+  bool events_on_stdout = false;       // stdout carries the events, stderr the output
+  bool has_input = false;              // it reads what write_input() gives it; else nothing
   std::vector<int> cpus = {};          // that it keeps to; empty: all
 };
 
 class Process {
  public:
-  // Starts the program with nothing to read. The child is in a process group of its own, so that
+  // The child is in a process group of its own, so that
   // Ctrl-C reaches the parent alone; the kernel kills it when the parent dies, however that
   // happens. `signals` is the mask it starts with. Throws Error(io).
   Process(ProcessPlan plan, const sigset_t& signals);
@@ -45,6 +47,9 @@ class Process {
   const std::string& name() const { return plan_.name; }
   bool running() const { return pid_ > 0; }
   void send(int signal) const;
+  // With has_input. What the pipe does not take at once is dropped.
+  void write_input(std::string_view bytes) const;
+  void close_input() { input_ = Descriptor(); }
 
   // After it has ended: its exit code, or 128 + the signal that ended it.
   int code() const { return killed_by_ != 0 ? 128 + killed_by_ : code_; }
@@ -58,7 +63,7 @@ class Process {
 
  private:
   ProcessPlan plan_;
-  Descriptor output_, events_;
+  Descriptor output_, events_, input_;
   pid_t pid_ = -1;
   int code_ = 0, killed_by_ = 0;
 };

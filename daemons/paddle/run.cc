@@ -10,6 +10,7 @@
 #include "options/program.h"
 #include "options/tables.h"
 #include "paddle/flags.h"
+#include "paddle/kubernetes.h"
 #include "paddle/process.h"
 #include "wire/connection.h"
 
@@ -22,6 +23,10 @@ bool is_trainer(const Options& options) {
           "the role of this process is not set: set PADDLE_TRAINING_ROLE to PSERVER or TRAINER, or "
           "use paddle pserver or paddle trainer");
   return role.empty() ? options.flag("is_worker") : role == "TRAINER";
+}
+
+std::string settled(const Options& options, const std::string& name) {
+  return name == "trainer_id" ? std::to_string(options.integer(name)) : options.text(name);
 }
 
 // Its own place in the list of pservers: said as such, as host and port, or by its number.
@@ -57,7 +62,7 @@ void add_place(const Options& options, std::vector<std::string>& words) {
 std::vector<std::string> command_of_role(std::span<const std::string> arguments,
                                          const Environment& environment) {
   const OptionTable table = with_daemon_options(run_rows());
-  const Options options = Options::parse(arguments, environment, table);
+  Options options = Options::parse(arguments, environment, table);
   if (answer_help(
           options,
           "usage: paddle run --config=JOB.json [flags]\n"
@@ -67,14 +72,25 @@ std::vector<std::string> command_of_role(std::span<const std::string> arguments,
     return {};
   const std::vector<GivenFlag> given = read_command_line(arguments, table).flags;
   std::vector<std::string> words;
-  if (is_trainer(options)) {
+  const bool in_pod = options.flag("kubernetes"), trainer = is_trainer(options);
+  if (in_pod) settle_pod(options, environment, trainer);
+  if (trainer) {
     words = flags_for(trainer_options(), given);
+    if (in_pod)
+      for (const char* name : {"pservers", "trainer_id"}) {
+        drop_flag(words, name);
+        words.push_back(text("--", name, "=", settled(options, name)));
+      }
     if (!options.given("local") && !options.given("cluster_train"))
       words.push_back("--local=false");
     words.insert(words.begin(), "trainer");
   } else {
     words = flags_for(pserver_options(), given);
-    add_place(options, words);
+    if (in_pod) {  // on every address of the pod: its name may not be known to itself yet
+      if (!options.given("ports_num_for_sparse")) words.push_back("--ports_num_for_sparse=0");
+    } else {
+      add_place(options, words);
+    }
     words.insert(words.begin(), "pserver");
   }
   return words;

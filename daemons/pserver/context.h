@@ -17,30 +17,49 @@
 
 namespace paddle {
 
-struct ShardOptions {
+// Where a shard listens.
+struct ListenOptions {
   std::string host;
+  uint16_t port = 0;
+  int64_t spin_microseconds = 0;  // wire/spin.h
   wire::Credentials credentials;  // what peers have to prove
   bool insecure = false;          // others than this machine may connect without
-  uint16_t port = 0;
+};
+
+// Async: which gradients are too old to be applied.
+struct StaleOptions {
+  uint64_t max_staleness = 0;  // in versions, 0 takes any
+  double discard_ratio = 0;    // 0 discards none
+};
+
+// Of a process that knows its job's program itself.
+struct OwnProgram {
+  // Why a configuration does not fit it, "" for one that does. Called in the shard's thread.
+  std::function<std::string(const StoreConfig&)> check;
+  // First values by variable of the shard; they count in place of what a trainer brings.
+  std::map<std::string, Tensor> presets;
+};
+
+// Called in the shard's thread.
+struct ShardCalls {
+  std::function<void()> on_done;  // when its job is done
+  std::function<void()> on_tick;  // once a second
+};
+
+struct ShardOptions {
+  ListenOptions listen;
   size_t index = 0;  // among the dense (or sparse) shards of the process
   bool sparse = false;
   std::string job;  // "" takes any
   std::optional<uint32_t> trainers;
-  LossPolicy policy = LossPolicy::wait;
-  double lease_seconds = 10, reconnect_seconds = 2, peer_timeout = 600;
-  uint64_t max_staleness = 0;
-  double discard_ratio = 0;  // of async gradients, 0 discards none
+  LeaseOptions leases;
+  double peer_timeout = 600;
+  StaleOptions stale;
   SnapshotOptions snapshots;
-  int64_t spin_microseconds = 0;  // wire/spin.h
   uint64_t log_period = 500;
   bool exit_when_done = false;
-  std::function<void()> on_done;  // called in the shard's thread when its job is done
-  std::function<void()> on_tick;  // called in the shard's thread once a second
-  // For a process that knows its job's program itself: why a configuration does not fit it, "" for
-  // one that does. Called in the shard's thread.
-  std::function<std::string(const StoreConfig&)> check;
-  // First values by variable of the shard; they count in place of what a trainer brings.
-  std::map<std::string, Tensor> presets;
+  ShardCalls calls;
+  OwnProgram own;
   std::shared_ptr<PserverMemory> memory;  // of all shards of the process; null: no limit
 
   ByteBudget* budget() const { return memory ? &memory->whole : nullptr; }

@@ -170,10 +170,10 @@ void Exchange::contribute(PeerId peer, uint64_t id, const wire::Push& p) {
 // all its gradients dropped, so at least one foreign update must lie between.
 bool Exchange::too_old(uint64_t stale) const {
   const ShardOptions& o = context_.options;
-  if (o.max_staleness > 0 && stale > o.max_staleness) return true;
-  const double ratio = o.discard_ratio > 1 ? o.discard_ratio : 1.5;
+  if (o.stale.max_staleness > 0 && stale > o.stale.max_staleness) return true;
+  const double ratio = o.stale.discard_ratio > 1 ? o.stale.discard_ratio : 1.5;
   const auto trainers = static_cast<double>(members_.all().size());
-  return o.discard_ratio > 0 &&
+  return o.stale.discard_ratio > 0 &&
          static_cast<double>(stale + 1) >= std::max(2.0, std::floor(ratio * trainers));
 }
 

@@ -13,12 +13,11 @@ using Code = wire::FailureCode;
 constexpr size_t max_state_text = 256, max_error_text = 4096;
 
 MemberOptions member_options(const ShardOptions& o, const Identity& i) {
-  return {i.trainers, o.policy, o.lease_seconds, o.reconnect_seconds};
+  return {i.trainers, o.leases};
 }
 
 // "" where the trainer can join here; otherwise it has seen an old state and greets again.
-std::string join_problem(const Job::State& state, bool drops, uint32_t trainer,
-                         const wire::Join& j) {
+std::string join_problem(const JobState& state, bool drops, uint32_t trainer, const wire::Join& j) {
   if (!state.exchange) return "this shard has no values yet";
   if (!state.sync()) return "";
   const Member& m = state.members[trainer];
@@ -34,8 +33,8 @@ std::string join_problem(const Job::State& state, bool drops, uint32_t trainer,
   return "";
 }
 
-Code code_of(Members::Admission::Verdict verdict) {
-  using Verdict = Members::Admission::Verdict;
+Code code_of(Admission::Verdict verdict) {
+  using Verdict = Admission::Verdict;
   switch (verdict) {
     case Verdict::expired: return Code::expired;
     case Verdict::held: return Code::wait;
@@ -49,7 +48,7 @@ struct PresentWait {
   std::vector<uint32_t> trainers;  // that it lacks, or that have not joined yet
 };
 
-PresentWait present_wait(const Job::State& state) {
+PresentWait present_wait(const JobState& state) {
   PresentWait wait;
   const Rounds& rounds = state.exchange->rounds();
   for (const Slice& s : state.store->slices())
@@ -74,27 +73,25 @@ PresentWait present_wait(const Job::State& state) {
 
 Job::Job(Context& context, SnapshotMaker& maker, Identity identity)
     : context_(context),
-      maker_(maker),
       state_{.identity = identity,
-             .members = Members(member_options(context.options, identity), context.now)} {
+             .members = Members(member_options(context.options, identity), context.now)},
+      values_(context, maker, state_, watch_) {
   watch_.restart(0, context.now);
 }
 
-Job::~Job() { drop_store("the job has ended"); }
-
-wire::ShardState Job::shard_state() const {
-  if (setup_) return wire::ShardState::configuring;
-  return state_.exchange ? wire::ShardState::ready : wire::ShardState::empty;
+Job::Job(Context& context, SnapshotMaker& maker, Snapshot snapshot)
+    : Job(context, maker, snapshot.identity) {
+  values_.restore(std::move(snapshot));
 }
 
 // ---- messages
 
 bool Job::admit(PeerId from, uint64_t id, const wire::Hello& h) {
-  using Verdict = Members::Admission::Verdict;
+  using Verdict = Admission::Verdict;
   Peer& peer = context_.peers[from];
   const Incarnation incarnation{h.incarnation, h.renewal};
-  const auto a =
-      state_.members.admit({h.trainer, h.takes_id, incarnation, h.process}, context_.now);
+  const auto a = state_.admissions.admit(
+      state_.members, {h.trainer, h.takes_id, incarnation, h.process}, context_.now);
   if (a.verdict != Verdict::admitted) {
     if (a.verdict == Verdict::refused || a.verdict == Verdict::taken)
       context_.error(text(peer.process, " was refused: ", a.why));
@@ -117,7 +114,7 @@ bool Job::admit(PeerId from, uint64_t id, const wire::Hello& h) {
     if (state_.exchange) state_.exchange->abandon(p);
     context_.out.close(p, "the trainer has connected anew");
   }
-  state_.members.opened(peer.trainer, context_.now);
+  state_.members[peer.trainer].holder.opened(context_.now);
   if (peer.is_trainer()) context_.info(text(peer.name(), " connected from ", peer.address));
   close_rounds();
   return true;
@@ -130,7 +127,7 @@ void Job::join(PeerId peer, uint64_t id, const wire::Join& j) {
         text("the job is in epoch ", state_.epoch, ", not ", j.epoch, ": greet again"));
   const uint32_t trainer = context_.peers[peer].trainer;
   const std::string why =
-      join_problem(state_, context_.options.policy == LossPolicy::drop, trainer, j);
+      join_problem(state_, context_.options.leases.policy == LossPolicy::drop, trainer, j);
   if (!why.empty()) return context_.out.fail(peer, id, Code::stale_epoch, why + ": greet again");
   const bool first = state_.members[trainer].state != MemberState::joined;
   state_.members.join(trainer, j.step, context_.now);
@@ -171,14 +168,14 @@ void Job::beat(PeerId from, uint64_t id, const wire::Progress& progress) {
     return context_.out.fail(
         from, id, Code::expired,
         text("trainer ", peer.trainer, " was lost, or another process has its id now"));
-  members.beat(peer.trainer, progress.echo, context_.now);
   Member& m = members[peer.trainer];
+  state_.admissions.beat(m.holder, progress.echo, context_.now);
   m.progress = progress;
   m.progress.state.resize(std::min(progress.state.size(), max_state_text));
   m.progress.error.resize(std::min(progress.error.size(), max_error_text));
-  if (!m.progress.error.empty() && m.last_error != m.progress.error) {
-    m.last_error = m.progress.error;
-    context_.error(text(peer.name(), ": ", m.last_error));
+  if (!m.progress.error.empty() && m.holder.last_error != m.progress.error) {
+    m.holder.last_error = m.progress.error;
+    context_.error(text(peer.name(), ": ", m.holder.last_error));
   }
   context_.out.send(from, id, beat_ack());
 }
@@ -190,7 +187,7 @@ wire::BeatAck Job::beat_ack() {
           .failure = state_.failure,
           .saved = state_.members.saved(),
           .instance = context_.instance,
-          .number = state_.members.number_answer()};
+          .number = state_.admissions.number_answer()};
 }
 
 // ---- other events
@@ -198,15 +195,11 @@ wire::BeatAck Job::beat_ack() {
 void Job::gone(PeerId from) {
   const Peer& peer = context_.peers[from];
   if (state_.exchange) state_.exchange->abandon(from);
-  if (load_) std::erase_if(load_->asked, [&](const Load::Asked& a) { return a.peer == from; });
+  values_.gone(from);
   if (!peer.greeted || peer.role == wire::Role::observer) return;
   if (peer.role == wire::Role::trainer && state_.members.has(peer.trainer))
     state_.members[peer.trainer].traffic += peer.traffic;
   state_.members.closed(peer.trainer, peer.incarnation, context_.now);
-  if (setup_ && setup_->configurer() == from) {
-    drop_store(text(peer.name(), " left while it was sending the first values"));
-    forget_configuration();
-  }
 }
 
 void Job::tick() {
@@ -216,7 +209,7 @@ void Job::tick() {
   const Members& members = state_.members;
   if (members.has(0)) {
     const Member& saver = members[0];
-    const double away = members.away_for(saver, context_.now);
+    const double away = saver.holder.away_for(members.leases(), context_.now);
     if (saver.state == MemberState::finished && members.finished() == members.all().size() &&
         away >= context_.options.peer_timeout)
       fail(text("gave up after ", duration_text(away),
@@ -247,7 +240,7 @@ void Job::lose(const Loss& loss) {
                       text("trainer ", loss.trainer, " was lost: greet again"));
     context_.out.close(p, "its lease has ended");
   }
-  if (context_.options.policy == LossPolicy::fail) fail(text(name, " was lost ", loss.why));
+  if (context_.options.leases.policy == LossPolicy::fail) fail(text(name, " was lost ", loss.why));
   close_rounds();
 }
 
@@ -260,15 +253,6 @@ void Job::close_rounds() {
   }
 }
 
-void Job::fail(const std::string& why) {
-  if (!state_.failure.empty()) return;
-  state_.failure = why;
-  context_.error(why);
-  if (!state_.exchange) return;
-  state_.exchange->fail_waiting(Code::job_failed, why);
-  state_.exchange->resume_held();  // they learn it as well
-}
-
 bool Job::done() const {
   if (state_.failure.empty()) return state_.members.all_done(context_.now);
   return std::none_of(context_.peers.begin(), context_.peers.end(),
@@ -277,22 +261,9 @@ bool Job::done() const {
 
 // ---- waits
 
-uint64_t Job::State::lowest_version() const {
-  if (!exchange || store->slices().empty()) return base_step;
-  return exchange->rounds().lowest_version();
-}
-
-bool Job::State::same_version() const {
-  return !exchange || store->slices().empty() ||
-         exchange->rounds().lowest_version() == exchange->rounds().highest_version();
-}
-
 std::string Job::waiting_text() const {
   if (!state_.failure.empty()) return "";
-  if (setup_ && setup_->configurer() != no_peer)
-    return text("waiting for the first values, which ", state_.configured_by, " sends");
-  if (setup_) return "preparing the values";
-  if (!state_.exchange) return "waiting for a trainer that sends the first values";
+  if (std::string first = values_.waiting_text(); !first.empty()) return first;
   auto [slowest, lacks] = present_wait(state_);
   if (lacks.empty()) return "";
   const uint64_t round = slowest ? slowest->version() : state_.lowest_version();

@@ -36,13 +36,13 @@ std::string name_of(MemberState state) {
   return "";
 }
 
-Members::Members(const MemberOptions& options, Time now) : options_(options) {
+Members::Members(const MemberOptions& options, Time now) : leases_(options.leases) {
   for (uint32_t t = 0; t < options.trainers; ++t) add(t, now);
 }
 
 void Members::add(uint32_t trainer, Time now) {
   Member m{.id = trainer};
-  m.since = m.heard = m.closed = now;
+  m.since = m.holder.heard = m.holder.closed = now;
   if (!members_.empty()) m.steps.assign(members_[0].steps.size(), 0);
   const auto at = std::find_if(members_.begin(), members_.end(),
                                [&](const Member& o) { return o.id > trainer; });
@@ -54,31 +54,16 @@ void Members::remove(uint32_t trainer) {
 }
 
 std::string Members::name(uint32_t trainer) const {
-  const std::string& process = (*this)[trainer].process;
+  const std::string& process = (*this)[trainer].holder.process;
   return text("trainer ", trainer, process.empty() ? "" : " (" + process + ")");
 }
 
 bool Members::holds(uint32_t trainer, const Incarnation& incarnation) const {
-  return has(trainer) && incarnation && (*this)[trainer].incarnation == incarnation;
-}
-
-void Members::opened(uint32_t trainer, Time now) {
-  ++(*this)[trainer].connections;
-  heard(trainer, now);
+  return has(trainer) && incarnation && (*this)[trainer].holder.incarnation == incarnation;
 }
 
 void Members::closed(uint32_t trainer, const Incarnation& incarnation, Time now) {
-  if (!holds(trainer, incarnation)) return;
-  Member& m = (*this)[trainer];
-  m.connections = std::max(0, m.connections - 1);
-  m.closed = now;
-}
-
-void Members::beat(uint32_t trainer, uint64_t echo, Time now) {
-  Member& m = (*this)[trainer];
-  m.beats = true;
-  m.heard = now;
-  if (echo <= answers_) m.echoed = std::max(m.echoed, echo);
+  if (holds(trainer, incarnation)) (*this)[trainer].holder.disconnected(now);
 }
 
 void Members::join(uint32_t trainer, uint64_t first_round, Time now) {
@@ -86,7 +71,7 @@ void Members::join(uint32_t trainer, uint64_t first_round, Time now) {
   m.set(MemberState::joined, now);
   m.first_round = first_round;
   m.was_joined = true;
-  m.heard = now;
+  m.holder.heard = now;
 }
 
 void Members::finish(uint32_t trainer, Time now) {
@@ -108,8 +93,8 @@ void Members::begin_again(size_t slices, Time now) {
 
 void Members::stood_still(Time::duration time) {
   for (Member& m : members_) {
-    m.heard += time;
-    m.closed += time;
+    m.holder.heard += time;
+    m.holder.closed += time;
   }
 }
 
@@ -118,19 +103,19 @@ std::vector<Loss> Members::expire(Time now) {
   for (Member& m : members_) {
     const bool restarting = m.state == MemberState::absent && m.was_joined;
     if (m.state != MemberState::joined && !restarting) continue;
-    const double silent = seconds(m.heard, now);
     std::string why;
-    if (silent > options_.lease_seconds && !restarting)
-      why = text("nothing heard for ", duration_text(silent));
-    else if (away(m, now))
-      why = text("its connections closed ", duration_text(seconds(m.closed, now)), " ago");
+    if (m.holder.silent(leases_, now) && !restarting)
+      why = text("nothing heard for ", duration_text(seconds(m.holder.heard, now)));
+    else if (m.holder.away(leases_, now))
+      why = text("its connections closed ", duration_text(seconds(m.holder.closed, now)), " ago");
     if (why.empty()) continue;
     m.set(MemberState::lost, now);
-    if (options_.policy == LossPolicy::drop) m.expired = m.incarnation;
-    const char* next = options_.policy == LossPolicy::wait   ? "rounds wait for its return"
-                       : options_.policy == LossPolicy::drop ? "the others go on without it"
-                                                             : "the job ends";
-    const std::string error = m.last_error.empty() ? "" : "; its last error: " + m.last_error;
+    if (leases_.policy == LossPolicy::drop) m.expired = m.holder.incarnation;
+    const char* next = leases_.policy == LossPolicy::wait   ? "rounds wait for its return"
+                       : leases_.policy == LossPolicy::drop ? "the others go on without it"
+                                                            : "the job ends";
+    const std::string error =
+        m.holder.last_error.empty() ? "" : "; its last error: " + m.holder.last_error;
     log_warn(text(name(m.id), " is lost: ", why, "; ", next, error));
     lost.push_back({m.id, text("(", why, ") and --on_trainer_loss=fail ends the job", error)});
   }
@@ -139,32 +124,22 @@ std::vector<Loss> Members::expire(Time now) {
 
 bool Members::required(const Member& m, uint64_t round) const {
   switch (m.state) {
-    case MemberState::absent: return options_.policy != LossPolicy::drop || !m.expired;
-    case MemberState::joined: return options_.policy != LossPolicy::drop || round >= m.first_round;
-    case MemberState::lost: return options_.policy != LossPolicy::drop;
+    case MemberState::absent: return leases_.policy != LossPolicy::drop || !m.expired;
+    case MemberState::joined: return leases_.policy != LossPolicy::drop || round >= m.first_round;
+    case MemberState::lost: return leases_.policy != LossPolicy::drop;
     case MemberState::finished:
     case MemberState::gone: return false;
   }
   return false;
 }
 
-bool Members::away(const Member& m, Time now) const {
-  return m.connections == 0 && seconds(m.closed, now) > options_.reconnect_seconds;
-}
-
-// Where a machine vanished, nobody hears of the end of its connections.
-double Members::away_for(const Member& m, Time now) const {
-  if (m.connections == 0) return seconds(m.closed, now);
-  const double silent = seconds(m.heard, now);
-  return silent > options_.lease_seconds ? silent : 0;
-}
-
 // The job must not end before trainer 0 has saved; if it does not return, the job fails.
 bool Members::done(const Member& m, Time now) const {
   switch (m.state) {
     case MemberState::gone: return true;
-    case MemberState::finished: return m.id != 0 && away_for(m, now) > options_.reconnect_seconds;
-    case MemberState::lost: return options_.policy == LossPolicy::drop;
+    case MemberState::finished:
+      return m.id != 0 && m.holder.away_for(leases_, now) > leases_.reconnect_seconds;
+    case MemberState::lost: return leases_.policy == LossPolicy::drop;
     default: return false;
   }
 }
@@ -179,7 +154,7 @@ bool Members::all_done(Time now) const {
 }
 
 uint32_t Members::finished() const {
-  const bool drops = options_.policy == LossPolicy::drop;
+  const bool drops = leases_.policy == LossPolicy::drop;
   return static_cast<uint32_t>(
       std::count_if(members_.begin(), members_.end(), [&](const Member& m) {
         return m.state == MemberState::finished || m.state == MemberState::gone ||
@@ -190,7 +165,7 @@ uint32_t Members::finished() const {
 bool Members::saved() const {
   if (members_.empty() || members_[0].id != 0) return true;
   const MemberState s = members_[0].state;
-  return s == MemberState::gone || (s == MemberState::lost && options_.policy == LossPolicy::drop);
+  return s == MemberState::gone || (s == MemberState::lost && leases_.policy == LossPolicy::drop);
 }
 
 std::string Members::waiting_for(uint32_t trainer, uint64_t round, Time since, Time now) const {
@@ -198,15 +173,17 @@ std::string Members::waiting_for(uint32_t trainer, uint64_t round, Time since, T
   const std::string who = text("waiting for trainer ", trainer, " of ", members_.size(), ": ");
   switch (m.state) {
     case MemberState::absent:
-      return text(who, m.connections > 0 ? "connected, not joined yet (" : "not joined yet (",
+      return text(who,
+                  m.holder.connections > 0 ? "connected, not joined yet (" : "not joined yet (",
                   wait_text(m.since, now), ")");
     case MemberState::lost:
-      return text(who, "lost, ", m.process,
-                  m.last_error.empty() ? "" : text(" failed (", m.last_error, ") and"),
-                  " said nothing for ", wait_text(m.heard, now));
+      return text(
+          who, "lost, ", m.holder.process,
+          m.holder.last_error.empty() ? "" : text(" failed (", m.holder.last_error, ") and"),
+          " said nothing for ", wait_text(m.holder.heard, now));
     default:
-      return text(who, "its gradient of step ", round, ", ", m.process, " (", wait_text(since, now),
-                  ")");
+      return text(who, "its gradient of step ", round, ", ", m.holder.process, " (",
+                  wait_text(since, now), ")");
   }
 }
 

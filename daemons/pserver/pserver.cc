@@ -15,6 +15,7 @@
 #include "obs/events.h"
 #include "options/environment.h"
 #include "options/program.h"
+#include "options/record.h"
 #include "options/tables.h"
 #include "pserver/server.h"
 
@@ -39,8 +40,8 @@ std::vector<ShardOptions> shards_of(const Options& o) {
     ShardOptions s = common;
     s.sparse = i >= dense;
     s.index = s.sparse ? i - dense : i;
-    s.port = first == 0 ? 0 : static_cast<uint16_t>(first + static_cast<int64_t>(i));
-    s.spin_microseconds = s.sparse ? 0 : o.integer("spin_microseconds");
+    s.listen.port = first == 0 ? 0 : static_cast<uint16_t>(first + static_cast<int64_t>(i));
+    s.listen.spin_microseconds = s.sparse ? 0 : o.integer("spin_microseconds");
     out.push_back(std::move(s));
   }
   return out;
@@ -50,7 +51,7 @@ std::vector<ShardOptions> shards_of(const Options& o) {
 void link_log() {
   const std::filesystem::path file = log_file();
   if (file.empty()) return;
-  point_link(file.filename(), file.parent_path() / "paddle_pserver_main.INFO");
+  point_link("paddle_pserver2.INFO", file.parent_path() / "paddle_pserver_main.INFO");
 }
 
 // `lines` as in the ready file.
@@ -71,6 +72,7 @@ int pserver_main(std::span<const std::string> arguments) {
   start_events(options.text("event_file"), "pserver");
   emit(event::Started{version_text(), options.text("job_name"), ""});
   link_log();
+  write_record(options, "pserver", run_notes("paddle pserver", arguments), "");
   // Whoever waits for the file must not read the ports of an earlier process.
   ::unlink(options.text("ready_file").c_str());
   std::vector<ShardOptions> shards = shards_of(options);

@@ -13,7 +13,7 @@ wire::MemberStatus member_status(const Context& context, const Member& m) {
     if (p.is_trainer() && p.trainer == m.id) traffic += p.traffic;  // without heartbeats
   wire::MemberStatus out{.trainer = m.id,
                          .state = name_of(m.state),
-                         .process = m.process,
+                         .process = m.holder.process,
                          .seconds = seconds(m.since, context.now),
                          .step = m.last_push ? m.last_push->step : 0,
                          .progress = m.progress,
@@ -28,7 +28,7 @@ wire::MemberStatus member_status(const Context& context, const Member& m) {
   return out;
 }
 
-wire::SliceStatus slice_status(const Job::State& job, const Slice& s) {
+wire::SliceStatus slice_status(const JobState& job, const Slice& s) {
   wire::SliceStatus out{.name = s.info().name, .bytes = s.bytes(), .version = s.version()};
   if (!job.sync() || s.summed() == 0) return out;
   Names words;
@@ -56,11 +56,11 @@ wire::Status report(const Context& context, const Job* job, const SnapshotMaker&
     s.memory_limit = memory->whole.limit();
   }
   if (job == nullptr) return s;
-  const Job::State& state = job->state();
+  const JobState& state = job->state();
   if (state.store) s.memory = state.store->memory();
   s.job = state.identity.job;
   s.mode = state.identity.mode;
-  s.state = job->shard_state();
+  s.state = job->values().state();
   s.epoch = state.epoch;
   s.step = state.lowest_version();
   s.steps_per_second = state.steps_per_second;
@@ -76,11 +76,11 @@ wire::Welcome welcome(const Context& context, const Job* job, const SnapshotMake
   wire::Welcome w{
       .instance = context.instance, .trainer = peer.trainer, .snapshots = maker.steps()};
   if (job == nullptr) return w;
-  const Job::State& state = job->state();
+  const JobState& state = job->state();
   w.epoch = state.epoch;
   w.base = state.base_step;
   w.saved = state.members.saved();
-  w.state = job->shard_state();
+  w.state = job->values().state();
   w.values_digest = state.init;
   w.configured_by = state.configured_by;
   const Member* m = peer.role == wire::Role::observer ? nullptr : &state.members[peer.trainer];
@@ -94,7 +94,7 @@ wire::Welcome welcome(const Context& context, const Job* job, const SnapshotMake
     }
   if (m == nullptr) return w;
   w.last_push = m->last_push;
-  w.lost = context.options.policy == LossPolicy::drop && m->state == MemberState::lost;
+  w.lost = context.options.leases.policy == LossPolicy::drop && m->state == MemberState::lost;
   return w;
 }
 

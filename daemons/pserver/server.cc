@@ -14,6 +14,7 @@
 #include "base/machine_memory.h"
 #include "base/run_main.h"
 #include "options/cluster.h"
+#include "options/record.h"
 
 namespace paddle {
 namespace {
@@ -56,7 +57,7 @@ class BlockedSignals {
 
 // Redis calls this the protected mode: without protection and without an address that was asked for
 // only this machine can connect.
-void settle_host(ShardOptions& s) {
+void settle_host(ListenOptions& s) {
   if (s.credentials) return;
   if (s.insecure)
     return log_warn(
@@ -70,24 +71,25 @@ void settle_host(ShardOptions& s) {
 }  // namespace
 
 ShardOptions shard_options(const Options& o) {
-  ShardOptions s{.host = o.text("host"),
-                 .policy = loss_policy_of(o.text("on_trainer_loss")),
+  ShardOptions s{
+      .listen = {.host = o.text("host")},
+      .leases = {.policy = loss_policy_of(o.text("on_trainer_loss")),
                  .lease_seconds = static_cast<double>(o.integer("lease_seconds")),
-                 .reconnect_seconds = static_cast<double>(o.integer("reconnect_seconds")),
-                 .peer_timeout = static_cast<double>(o.integer("peer_timeout")),
-                 .max_staleness = static_cast<uint64_t>(o.integer("max_staleness")),
-                 .discard_ratio = o.real("async_lagged_grad_discard_ratio"),
-                 .snapshots = {.directory = o.text("snapshot_dir"),
-                               .period = static_cast<uint64_t>(o.integer("snapshot_period")),
-                               .keep = static_cast<size_t>(o.integer("snapshots_keep"))},
-                 .log_period = static_cast<uint64_t>(o.integer("log_period_server")),
-                 .exit_when_done = o.flag("exit_when_done")};
+                 .reconnect_seconds = static_cast<double>(o.integer("reconnect_seconds"))},
+      .peer_timeout = static_cast<double>(o.integer("peer_timeout")),
+      .stale = {.max_staleness = static_cast<uint64_t>(o.integer("max_staleness")),
+                .discard_ratio = o.real("async_lagged_grad_discard_ratio")},
+      .snapshots = {.directory = in_workspace(o, o.text("snapshot_dir")),
+                    .period = static_cast<uint64_t>(o.integer("snapshot_period")),
+                    .keep = static_cast<size_t>(o.integer("snapshots_keep"))},
+      .log_period = static_cast<uint64_t>(o.integer("log_period_server")),
+      .exit_when_done = o.flag("exit_when_done")};
   if (o.given("job_name")) s.job = o.text("job_name");
   if (o.given("num_gradient_servers"))
     s.trainers = static_cast<uint32_t>(o.integer("num_gradient_servers"));
-  s.credentials = wire::server_credentials(credential_files(o));
-  s.insecure = o.flag("insecure");
-  settle_host(s);
+  s.listen.credentials = wire::server_credentials(credential_files(o));
+  s.listen.insecure = o.flag("insecure");
+  settle_host(s.listen);
   s.memory = std::make_shared<PserverMemory>(
       parse_memory(o.text("memory_limit"), machine_memory()).value());
   return s;
@@ -98,14 +100,14 @@ Server::Server(std::vector<ShardOptions> shards, ServiceManager* manager)
   if (!event_) throw io_error("make", "an event", errno);
   for (ShardOptions& s : shards) {
     sparse_.push_back(s.sparse);
-    hosts_.push_back(s.host.empty() ? "0.0.0.0" : s.host);
+    hosts_.push_back(s.listen.host.empty() ? "0.0.0.0" : s.listen.host);
     if (s.sparse) s.exit_when_done = false;
     if (!s.sparse) ++dense_;
-    s.on_done = [this] {
+    s.calls.on_done = [this] {
       ++done_;
       raise(event_);
     };
-    if (manager_) s.on_tick = [this, part = shards_.size()] { manager_->alive(part); };
+    if (manager_) s.calls.on_tick = [this, part = shards_.size()] { manager_->alive(part); };
     shards_.push_back(std::make_unique<Service>(std::move(s)));
   }
 }

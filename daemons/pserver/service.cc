@@ -24,7 +24,7 @@ double thread_seconds() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-wire::Reach reach_of(const ShardOptions& o) {
+wire::Reach reach_of(const ListenOptions& o) {
   return o.credentials || o.insecure ? wire::Reach::everywhere : wire::Reach::loopback;
 }
 
@@ -38,8 +38,8 @@ const wire::Limits& limits_of(const Peer& peer) {
 
 Service::Service(ShardOptions options)
     : options_(std::move(options)),
-      listener_(io_, options_.host, options_.port, reach_of(options_)),
-      gate_(io_, options_.credentials),
+      listener_(io_, options_.listen.host, options_.listen.port, reach_of(options_.listen)),
+      gate_(io_, options_.listen.credentials),
       timer_(io_) {
   gate_.set_label(text("port ", port(), ": "));
   if (!options_.sparse && !options_.snapshots.directory.empty())
@@ -75,7 +75,7 @@ void Service::run() {
                });
   });
   asio::co_spawn(io_, tick_every_second(), asio::detached);
-  wire::Spin spin(options_.spin_microseconds);
+  wire::Spin spin(options_.listen.spin_microseconds);
   for (;;) {
     const Time before = Clock::now();
     if (io_.run_one() == 0) break;
@@ -208,7 +208,7 @@ void Service::tick() {
       if (links_[i] && links_[i]->open())
         links_[i]->check_deadlines(shard_->peer(links_[i]->id()), now);
   shard_->tick(now);
-  if (options_.on_tick) options_.on_tick();
+  if (options_.calls.on_tick) options_.calls.on_tick();
   longest_call_ = std::max(longest_call_, seconds(now, Clock::now()));
   act();
   flush();

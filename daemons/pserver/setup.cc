@@ -23,7 +23,7 @@ Shape shape_of(const wire::ConfiguredVariable& v) {
 
 // A value that was loaded for a variable that the job does not have is of another model.
 void check_presets(const ShardOptions& options, const StoreConfig& config) {
-  for (const auto& [name, value] : options.presets) {
+  for (const auto& [name, value] : options.own.presets) {
     const auto v = std::find_if(config.variables.begin(), config.variables.end(),
                                 [&n = name](const KeptVariable& k) { return k.name == n; });
     require(v != config.variables.end(), Error::Kind::config, "this pserver loaded '", name,
@@ -42,8 +42,8 @@ StoreConfig config_of(const ShardOptions& options, const wire::Configure& c) {
   config.variables.reserve(c.variables.size());
   for (const wire::ConfiguredVariable& v : c.variables)
     config.variables.push_back({v.name, static_cast<DType>(v.dtype), shape_of(v)});
-  if (options.check) {
-    const std::string why = options.check(config);
+  if (options.own.check) {
+    const std::string why = options.own.check(config);
     require(why.empty(), Error::Kind::config, why);
   }
   check_presets(options, config);
@@ -70,7 +70,7 @@ Setup::Setup(const Context& context, const wire::Configure& c, bool sync, PeerId
     }
   };
   const bool large = c.program.size() > large_program;
-  if (!large || !context.background || options.check || !options.presets.empty()) {
+  if (!large || !context.background || options.own.check || !options.own.presets.empty()) {
     make(c, *made_);
     made_->done = true;
     return;
@@ -179,9 +179,9 @@ bool Setup::proceed() {
 }
 
 void Setup::take_presets(const ShardOptions& options) {
-  for (size_t i = 0; !options.presets.empty() && i < made_->store->variables().size(); ++i) {
-    const auto preset = options.presets.find(made_->store->variables()[i].name);
-    if (preset == options.presets.end()) continue;
+  for (size_t i = 0; !options.own.presets.empty() && i < made_->store->variables().size(); ++i) {
+    const auto preset = options.own.presets.find(made_->store->variables()[i].name);
+    if (preset == options.own.presets.end()) continue;
     const Tensor& to = made_->store->value(i);
     std::memcpy(to.raw(), preset->second.raw(), to.bytes());
   }

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "graph/text.h"
-#include "pserver/fetch.h"
 #include "pserver/identity.h"
+#include "pserver/requests.h"
 #include "wire/frame.h"
 
 namespace paddle {
@@ -33,12 +33,12 @@ std::string mismatch(const Context& context, const Job* job, bool has_snapshots,
           : "");
 }
 
-EndedJob ended_job(const Job::State& state) {
+EndedJob ended_job(const JobState& state) {
   EndedJob out{.job = escaped(state.identity.job),
                .program = escaped(state.identity.program),
                .trainers = state.identity.trainers};
   for (const Member& m : state.members.all())
-    if (m.incarnation) out.processes.push_back(m.incarnation.process);
+    if (m.holder.incarnation) out.processes.push_back(m.holder.incarnation.process);
   return out;
 }
 
@@ -60,6 +60,36 @@ void log_disconnection(const Context& context, const std::optional<Job>& job, co
     context.info(text(peer.name(), " disconnected before it joined (", why, ")"));
   else
     context.info(text("the connection of ", peer.name(), " ended: ", why));
+}
+
+// Answers where it may not.
+bool may_begin_job(Context& context, LastJob& last_job, PeerId from, uint64_t id,
+                   const wire::Hello& h) {
+  using Verdict = LastJob::Answer::Verdict;
+  if (h.role == wire::Role::beat) {  // its data connection begins a job, where that is right
+    context.peers[from].waits = true;
+    refuse(context, from, id, Code::stale_epoch, "there is no job here");
+    return false;
+  }
+  const LastJob::Answer a = last_job.ask(h, context.now);
+  if (a.verdict == Verdict::begins) return true;
+  const bool waits = context.peers[from].waits = a.verdict == Verdict::wait;
+  if (!waits) context.error(text(h.process, " was refused: ", a.why));
+  if (a.first) context.info(text(h.process, " has to wait: ", a.why));
+  refuse(context, from, id,
+         waits                        ? Code::wait
+         : a.verdict == Verdict::over ? Code::job_over
+                                      : Code::refused,
+         a.why);
+  return false;
+}
+
+// Nobody goes back to work after this. It is on the disk before anybody hears it: the others learn
+// it from a pserver that was killed meanwhile, too.
+void remember_if_saved(SnapshotMaker& maker, const JobState& job) {
+  const Members& members = job.members;
+  if (!maker.on() || !members.saved() || members.finished() < members.all().size()) return;
+  maker.mark_ended(ended_job(job));
 }
 
 }  // namespace
@@ -98,9 +128,9 @@ void Shard::gone(PeerId from, const std::string& why, Time now) {
   peer = {};
   const bool members = std::any_of(context_.peers.begin(), context_.peers.end(),
                                    [](const Peer& p) { return p.is_member(); });
-  if (members || stopping_) return;
+  if (members || stopping_.begun()) return;
   // An identity that nobody stands for any more binds nobody.
-  if (job_ && job_->shard_state() == wire::ShardState::empty && job_->state().failure.empty())
+  if (job_ && job_->values().state() == wire::ShardState::empty && job_->state().failure.empty())
     job_.reset();
   end_job_if_done();
 }
@@ -115,7 +145,7 @@ LandingPlace Shard::land(PeerId peer, const wire::Message& m, uint64_t bulk, Tim
           "a message of type ", wire::name_of(m.body), " with ", bulk, " bytes of bulk");
   require(bulk <= max_discard, Error::Kind::protocol, "a message with ", bulk, " bytes of bulk");
   if (!job_ || !job_->state().failure.empty()) return {};
-  if (set) return job_->land_value(peer, *set, bulk);
+  if (set) return job_->values().land(peer, *set, bulk);
   if (!job_->exchange()) return {};
   const LandingPlace place = job_->exchange()->land(peer, *push, bulk);
   if (place.kind == LandingPlace::Kind::hold) context_.peers[peer].held = true;
@@ -130,7 +160,8 @@ void Shard::handle(PeerId peer, const wire::Message& m, uint64_t bulk, Time now)
   context_.now = now;
   dispatch(peer, m, bulk);
   if (maker_.unfinished()) context_.out.continues = true;
-  if (settle_until_ != Time{} && (!job_ || job_->state().same_version())) finish_stop();
+  if (stopping_.settles() && (!job_ || job_->state().same_version()))
+    stopping_.finish(context_, maker_, job());
 }
 
 void Shard::dispatch(PeerId peer, const wire::Message& m, uint64_t bulk) {
@@ -145,7 +176,7 @@ void Shard::dispatch(PeerId peer, const wire::Message& m, uint64_t bulk) {
           "an observer may ask for the status only");
   if (!job_) return refuse(context_, peer, id, Code::stale_epoch, "the job has ended");
   if (const auto* b = std::get_if<wire::Progress>(&m.body)) return job_->beat(peer, id, *b);
-  if (stopping_ && !accepted_while_stopping(m)) {
+  if (stopping_.begun() && !stopping_.accepts(*job_, m)) {
     if (job_->exchange()) job_->exchange()->discard(peer);
     return context_.out.fail(peer, id, Code::stopping, shard_stopping);
   }
@@ -153,20 +184,23 @@ void Shard::dispatch(PeerId peer, const wire::Message& m, uint64_t bulk) {
           "a connection for heartbeats carries nothing else");
   // What was held lay in the socket: whether its sender still runs is not known.
   if (!std::exchange(context_.peers[peer].held, false)) job_->heard(from);
-  if (const auto* b = std::get_if<wire::Push>(&m.body)) return push(peer, id, *b, bulk);
-  if (const auto* b = std::get_if<wire::Pull>(&m.body)) return pull(peer, id, *b);
+  if (const auto* b = std::get_if<wire::Push>(&m.body))
+    return push(context_, *job_, peer, id, *b, bulk);
+  if (const auto* b = std::get_if<wire::Pull>(&m.body)) return pull(context_, *job_, peer, id, *b);
   if (const auto* b = std::get_if<wire::SetValue>(&m.body))
-    return job_->set_value(peer, id, *b, bulk);
-  if (const auto* b = std::get_if<wire::Configure>(&m.body)) return job_->configure(peer, id, *b);
+    return job_->values().set_value(peer, id, *b, bulk);
+  if (const auto* b = std::get_if<wire::Configure>(&m.body))
+    return job_->values().configure(peer, id, *b);
   if (const auto* b = std::get_if<wire::Join>(&m.body)) return job_->join(peer, id, *b);
   if (const auto* b = std::get_if<wire::Fetch>(&m.body))
     return fetch(context_, *job_, peer, id, *b);
-  if (const auto* b = std::get_if<wire::Rollback>(&m.body)) return job_->rollback(peer, id, *b);
+  if (const auto* b = std::get_if<wire::Rollback>(&m.body))
+    return job_->values().rollback(peer, id, *b);
   const auto* complete = std::get_if<wire::Complete>(&m.body);
   require(complete != nullptr, Error::Kind::protocol, "a message of type ", wire::name_of(m.body),
           ", which nobody sends to a pserver");
   job_->complete(peer, id, *complete);
-  remember_if_saved();
+  remember_if_saved(maker_, job_->state());
   end_job_if_done();
 }
 
@@ -194,80 +228,32 @@ void Shard::hello(PeerId from, uint64_t id, const wire::Hello& h) {
                     text("this pserver has ", observers, " observers already: end some of them"));
     peer.greeted = true;
   } else {
-    if (stopping_) return refuse(context_, from, id, Code::stopping, shard_stopping);
+    if (stopping_.begun()) return refuse(context_, from, id, Code::stopping, shard_stopping);
     release_identity(h);
-    const std::string why = mismatch(context_, job_ ? &*job_ : nullptr, maker_.on(), h);
+    const std::string why = mismatch(context_, job(), maker_.on(), h);
     if (!why.empty()) {
       context_.error(text(peer.process, " was refused: ", why));
       return refuse(context_, from, id, Code::refused, why);
     }
     const bool begins = !job_;
-    if (begins && !may_begin_job(from, id, h)) return;
+    if (begins && !may_begin_job(context_, last_job_, from, id, h)) return;
     if (begins) job_.emplace(context_, maker_, identity_of(h));
     if (!job_->admit(from, id, h)) {
       if (begins) job_.reset();  // who is not let in binds nobody
       return;
     }
   }
-  wire::Welcome w = welcome(context_, job_ ? &*job_ : nullptr, maker_, peer);
+  wire::Welcome w = welcome(context_, job(), maker_, peer);
   context_.out.send(from, id, std::move(w));
-}
-
-bool Shard::may_begin_job(PeerId from, uint64_t id, const wire::Hello& h) {
-  using Verdict = LastJob::Answer::Verdict;
-  if (h.role == wire::Role::beat) {  // its data connection begins a job, where that is right
-    context_.peers[from].waits = true;
-    refuse(context_, from, id, Code::stale_epoch, "there is no job here");
-    return false;
-  }
-  const LastJob::Answer a = last_job_.ask(h, context_.now);
-  if (a.verdict == Verdict::begins) return true;
-  const bool waits = context_.peers[from].waits = a.verdict == Verdict::wait;
-  if (!waits) context_.error(text(h.process, " was refused: ", a.why));
-  if (a.first) context_.info(text(h.process, " has to wait: ", a.why));
-  refuse(context_, from, id,
-         waits                        ? Code::wait
-         : a.verdict == Verdict::over ? Code::job_over
-                                      : Code::refused,
-         a.why);
-  return false;
 }
 
 // A trainer whose configuration was refused, and which is still connected, keeps nobody out.
 void Shard::release_identity(const wire::Hello& h) {
-  if (!job_ || job_->binds() || identity_mismatch(job_->state().identity, h, "").empty()) return;
+  if (!job_ || job_->values().bind() || identity_mismatch(job_->state().identity, h, "").empty())
+    return;
   context_.info(text(h.process, " brings another program than the one of ",
                      job_->state().identity.set_by, ", which was refused"));
   drop_job("its configuration was refused, and another trainer brings its own");
-}
-
-void Shard::push(PeerId peer, uint64_t id, const wire::Push& p, uint64_t bulk) {
-  const std::string& failure = job_->state().failure;
-  Exchange* exchange = job_->exchange();
-  if (exchange == nullptr)
-    return context_.out.fail(peer, id, failure.empty() ? Code::stale_epoch : Code::job_failed,
-                             failure.empty()
-                                 ? text(context_.peers[peer].name(), ": its push belongs to epoch ",
-                                        p.epoch, ", and the shard has no values: greet again")
-                                 : failure);
-  if (!failure.empty()) {
-    exchange->discard(peer);
-    return context_.out.fail(peer, id, Code::job_failed, failure);
-  }
-  try {
-    exchange->push(peer, id, p, bulk);
-  } catch (Error& e) {  // only a program that cannot be run: nobody can go on
-    job_->fail(e.within("updating the slices of step ", p.step).what());
-  }
-}
-
-void Shard::pull(PeerId peer, uint64_t id, const wire::Pull& p) {
-  const std::string& failure = job_->state().failure;
-  if (!failure.empty()) return context_.out.fail(peer, id, Code::job_failed, failure);
-  if (job_->exchange()) return job_->exchange()->pull(peer, id, p);
-  context_.out.fail(
-      peer, id, Code::stale_epoch,
-      text("the pull belongs to epoch ", p.epoch, ", and the shard has no values: greet again"));
 }
 
 // ---- other events
@@ -279,15 +265,15 @@ void Shard::tick(Time now) {
   const Time before = std::exchange(ticked_, now);
   if (job_ && before != Time{} && now - before > longest_between_ticks)
     job_->stood_still(now - before);
-  if (settle_until_ != Time{} && now > settle_until_) return finish_stop();
-  if (stopping_ || !job_) return;
+  if (stopping_.overdue(now)) return stopping_.finish(context_, maker_, job());
+  if (stopping_.begun() || !job_) return;
   job_->tick();
   end_job_if_done();
 }
 
 void Shard::proceed(Time now) {
   context_.now = now;
-  if (job_) job_->proceed();
+  if (job_) job_->values().proceed();
 }
 
 void Shard::written(uint64_t step, const std::string& problem, Time now) {
@@ -301,16 +287,8 @@ void Shard::written(uint64_t step, const std::string& problem, Time now) {
   if (job_) job_->close_rounds();  // updates may have waited for the disk
 }
 
-// Nobody goes back to work after this. It is on the disk before anybody hears it: the others learn
-// it from a pserver that was killed meanwhile, too.
-void Shard::remember_if_saved() {
-  const Members& members = job_->state().members;
-  if (!maker_.on() || !members.saved() || members.finished() < members.all().size()) return;
-  maker_.mark_ended(ended_job(job_->state()));
-}
-
 void Shard::end_job_if_done() {
-  if (done_ || stopping_ || !job_ || !job_->done()) return;
+  if (done_ || stopping_.begun() || !job_ || !job_->done()) return;
   failure_ = job_->state().failure;
   context_.info(text("the job '", job_->state().identity.job,
                      failure_.empty() ? "' is done" : "' has failed"));
@@ -321,7 +299,7 @@ void Shard::end_job_if_done() {
     last_job_.remember(ended, context_.now);
   }
   drop_job("the job has ended");
-  if (done_ && context_.options.on_done) context_.options.on_done();
+  if (done_ && context_.options.calls.on_done) context_.options.calls.on_done();
 }
 
 // The next job knows nothing of its members.
@@ -333,9 +311,9 @@ void Shard::drop_job(const std::string& why) {
 
 wire::Status Shard::status(Time now) {
   context_.now = now;
-  wire::Status s = report(context_, job_ ? &*job_ : nullptr, maker_);
+  wire::Status s = report(context_, job(), maker_);
   s.uptime = seconds(started_, now);
-  if (stopping_) {
+  if (stopping_.begun()) {
     s.state = wire::ShardState::stopping;
     s.waiting.clear();
   }

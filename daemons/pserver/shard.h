@@ -9,11 +9,9 @@
 #include "pserver/job.h"
 #include "pserver/last_job.h"
 #include "pserver/report.h"
+#include "pserver/stopping.h"
 
 namespace paddle {
-
-// The reason that peers get while a shard stops.
-inline constexpr const char* shard_stopping = "this pserver is stopping";
 
 class Shard {
  public:
@@ -43,7 +41,10 @@ class Shard {
   void written(uint64_t step, const std::string& problem, Time now);  // a snapshot, or ""
   // Ends the step at hand where a snapshot needs that, makes a snapshot and tells the peers;
   // Outbox::stopped is set when it has ended.
-  void stop(Time now);
+  void stop(Time now) {
+    context_.now = now;
+    stopping_.begin(context_, maker_, job());
+  }
 
   Outbox& outbox() { return context_.out; }
   void set_background(std::function<void(std::function<void()>)> run) {
@@ -55,20 +56,15 @@ class Shard {
   const std::string& failure() const {
     return job_ && !job_->state().failure.empty() ? job_->state().failure : failure_;
   }
-  bool stopping() const { return stopping_; }
+  bool stopping() const { return stopping_.begun(); }
 
  private:
   void dispatch(PeerId peer, const wire::Message& message, uint64_t bulk);
   void hello(PeerId peer, uint64_t id, const wire::Hello& hello);
-  void push(PeerId peer, uint64_t id, const wire::Push& push, uint64_t bulk);
-  void pull(PeerId peer, uint64_t id, const wire::Pull& pull);
-  bool accepted_while_stopping(const wire::Message& message);
+  Job* job() { return job_ ? &*job_ : nullptr; }
   void release_identity(const wire::Hello& hello);
-  bool may_begin_job(PeerId peer, uint64_t id, const wire::Hello& hello);
-  void remember_if_saved();
   void end_job_if_done();
   void drop_job(const std::string& why);
-  void finish_stop();
 
   Context context_;
   SnapshotMaker maker_;
@@ -77,9 +73,8 @@ class Shard {
   std::optional<Job> job_;
   LastJob last_job_;
   std::string failure_;
-  bool stopping_ = false, done_ = false;
-  uint64_t settle_version_ = 0;  // that all slices shall reach before it stops
-  Time settle_until_{};
+  bool done_ = false;
+  Stopping stopping_;
 };
 
 }  // namespace paddle

@@ -9,11 +9,13 @@
 
 namespace paddle {
 
-ParamExchange::ParamExchange(const SliceLayout& layout, ShardSender& out)
+ParamExchange::ParamExchange(const SliceLayout& layout, ShardSender& out, Manner manner,
+                             const UpdateKind& kind)
     : layout_(layout),
       states_(layout.slices.size()),
       out_(out),
-      lost_(layout.slices.size()),
+      manner_(manner),
+      updates_(layout, kind),
       group_awaited_(layout.groups.size()),
       landings_(layout.shards) {
   size_t most = 0;
@@ -46,7 +48,7 @@ void ParamExchange::send_push(uint32_t group, const StepRange& range, std::span<
     awaited_ += !s.awaited;
     group_awaited_[group] += !s.awaited;
     s.awaited = s.unanswered = true;
-    s.pushed = std::max(s.pushed, range.step + 1);
+    updates_.pushed(id, range.step);
   }
   out_.send(layout_.groups[group].shard,
             wire::Push{.step = range.step,
@@ -74,37 +76,6 @@ void ParamExchange::pull_all() {
   for (uint32_t g = 0; g < layout_.groups.size(); ++g) send_pull(g, layout_.groups[g].slices, 0);
 }
 
-uint64_t ParamExchange::pushed(size_t shard) const {
-  uint64_t most = 0;
-  for (size_t i = 0; i < states_.size(); ++i)
-    if (layout_.slices[i].shard == shard) most = std::max(most, states_[i].pushed);
-  return most;
-}
-
-void ParamExchange::joining(size_t shard, uint64_t step, std::span<const wire::SliceState> there,
-                            uint64_t base) {
-  const uint64_t from = std::max(step, pushed(shard));
-  for (uint32_t id = 0; id < states_.size(); ++id) {
-    if (layout_.slices[id].shard != shard || there[id].last_step != wire::unknown_steps) continue;
-    State& s = states_[id];
-    if (s.arrived > base) lost_[id] += std::min((s.arrived - base) * largest_push_, s.included);
-    s.arrived = std::min(s.arrived, base);
-    if (from > s.included) lost_[id] += from - s.included;
-    s.answered = s.included = from;
-  }
-}
-
-void ParamExchange::count_lost(uint32_t id, uint64_t step) {
-  State& s = states_[id];
-  if (step > s.answered) lost_[id] += step - s.answered;
-  s.answered = std::max(s.answered, step);
-}
-
-void ParamExchange::goes_on(uint64_t step) {
-  if (manner() != Manner::repeats_steps || !loses()) return;
-  for (uint32_t id = 0; id < states_.size(); ++id) count_lost(id, step);
-}
-
 // A shard may be another process with older values by now.
 void ParamExchange::join(uint64_t epoch, uint64_t step, std::span<const wire::SliceState> states) {
   epoch_ = epoch;
@@ -113,6 +84,7 @@ void ParamExchange::join(uint64_t epoch, uint64_t step, std::span<const wire::Sl
   std::fill(group_awaited_.begin(), group_awaited_.end(), 0);
   for (State& s : states_) s.awaited = false;
   const uint64_t version = rejoin(step);
+  updates_.joined(step, states);
   std::vector<uint32_t> lacking, present;
   std::vector<wire::Bytes> bulk;
   for (uint32_t g = 0; g < layout_.groups.size(); ++g) {
@@ -123,14 +95,6 @@ void ParamExchange::join(uint64_t epoch, uint64_t step, std::span<const wire::Sl
     for (const uint32_t id : layout_.groups[g].slices) {
       State& s = states_[id];
       const wire::Bytes kept = s.unanswered ? sent(id, range) : wire::Bytes{};
-      if (loses() && states[id].last_step != wire::unknown_steps) {
-        // A process that joins for the first time goes on behind what was pushed before it.
-        const uint64_t had = joined_ ? s.answered : step;
-        if (!joined_ && states[id].last_step > 0)
-          largest_push_ = std::max(largest_push_, steps_per_push());
-        s.answered = s.pushed = states[id].last_step;
-        if (had > s.answered) lost_[id] += had - s.answered;
-      }
       if (!kept.empty() && states[id].last_step <= range.step) {
         s.version = std::min(s.version, states[id].version);
         lacking.push_back(id);
@@ -144,7 +108,6 @@ void ParamExchange::join(uint64_t epoch, uint64_t step, std::span<const wire::Sl
     if (!lacking.empty()) send_push(g, range, lacking, bulk);
     if (!present.empty()) send_pull(g, present, version);
   }
-  joined_ = true;
 }
 
 // ---- what arrives
@@ -177,14 +140,9 @@ void ParamExchange::arrived(uint32_t shard, const wire::Values& values) {
             Error::Kind::protocol, "it sent values of slice ", part.slice,
             " that nobody asked for");
     State& s = states_[part.slice];
-    if (s.unanswered && s.pushed > s.answered) {
-      largest_push_ = std::max(largest_push_, s.pushed - s.answered);
-      s.answered = s.pushed;
-    }
+    updates_.arrived(part, s.unanswered);
     s.awaited = s.unanswered = false;
-    s.version = s.arrived = part.version;
-    s.included = s.answered;
-    dropped_ += part.dropped;
+    s.version = part.version;
     --awaited_;
     const uint32_t group = layout_.slices[part.slice].group;
     if (--group_awaited_[group] == 0) group_arrived(group);

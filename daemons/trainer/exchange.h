@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "trainer/sent_updates.h"
 #include "trainer/slice_layout.h"
 #include "wire/messages.h"
 
@@ -41,7 +42,7 @@ class ParamExchange {
   };
 
   // `layout` and `out` outlive it.
-  ParamExchange(const SliceLayout& layout, ShardSender& out);
+  ParamExchange(const SliceLayout& layout, ShardSender& out, Manner manner, const UpdateKind& kind);
   virtual ~ParamExchange() = default;
   ParamExchange(const ParamExchange&) = delete;
   ParamExchange& operator=(const ParamExchange&) = delete;
@@ -70,30 +71,17 @@ class ParamExchange {
     static_cast<void>(end);
     return false;
   }
-  virtual Manner manner() const = 0;
+  Manner manner() const { return manner_; }
   // Asks for all values again.
   void pull_all();
 
   // ---- joining
   // The job goes on with `step`: what the shards lack is sent again, everything else is pulled.
   // `states` holds what the shards said of each slice, by id. Wait until none is awaited.
-  // What the shards have lost is counted.
   void join(uint64_t epoch, uint64_t step, std::span<const wire::SliceState> states);
-  // Before it joins a shard, which goes on with values of version `base`. Where the shard had lost
-  // its state these are some trainer's: whatever was seen applied after that version is gone, and
-  // what was not answered counts as gone.
-  void joining(size_t shard, uint64_t step, std::span<const wire::SliceState> there, uint64_t base);
-  // The trainer goes on with `step`, although a shard may lack steps before it.
-  void goes_on(uint64_t step);
-  // Steps whose gradient is not in the slice, though the trainer goes on behind them: they went
-  // with a pserver, or with the process that was this trainer before. Where a shard lost everything
-  // this counts all that may be missing. By id, since the beginning.
-  std::span<const uint64_t> lost() const { return lost_; }
-  // The values and the version of a slice on its shard, as this trainer knows them.
+  // The values of a slice on its shard, as this trainer knows them.
   virtual const std::byte* shard_copy(uint32_t slice) const { return states_[slice].value; }
-  uint64_t version(uint32_t slice) const { return states_[slice].arrived; }
-  // Steps of this trainer that the shard was sent gradients of.
-  uint64_t pushed(size_t shard) const;
+  SentUpdates& updates() { return updates_; }
 
   // ---- what arrives
   // Where the values of a message belong. Throws Error(protocol) for what nobody asked for. The
@@ -106,17 +94,12 @@ class ParamExchange {
   bool none_awaited() const { return awaited_ == 0; }
   // A slice whose values are on their way.
   std::optional<uint32_t> first_awaited() const;
-  uint64_t dropped() const { return dropped_; }  // async: gradients that were too old
 
  protected:
   struct State {
     std::byte* value = nullptr;  // in the parameter's memory
     uint64_t version = 0;        // of what is there; 0 while it is pulled anew
-    uint64_t arrived = 0;        // of what came last
-    uint64_t included = 0;       // steps of this trainer in what came last
     uint64_t based_on = 0;       // version that the gradient on its way was computed with
-    uint64_t pushed = 0;         // steps of this trainer, with that gradient
-    uint64_t answered = 0;       // steps of this trainer that the shard has acknowledged
     bool awaited = false;        // an answer is on its way
     bool unanswered = false;     // whether the last push was applied is not known yet
   };
@@ -139,23 +122,16 @@ class ParamExchange {
     static_cast<void>(range);
     return {};
   }
-  // Whether gradients of a step can be lost; else the step is computed again.
-  virtual bool loses() const { return true; }
-  // Steps whose gradients one push may hold.
-  virtual uint64_t steps_per_push() const { return 1; }
 
   const SliceLayout& layout_;
   std::vector<State> states_;  // by id of the slice
   StepRange range_;
 
  private:
-  void count_lost(uint32_t id, uint64_t step);
-
   ShardSender& out_;
-  uint64_t epoch_ = 0, dropped_ = 0;
-  bool joined_ = false;        // once
-  uint64_t largest_push_ = 1;  // steps
-  std::vector<uint64_t> lost_;
+  const Manner manner_;
+  SentUpdates updates_;
+  uint64_t epoch_ = 0;
   size_t awaited_ = 0;                   // slices
   std::vector<uint32_t> group_awaited_;  // slices of each group
   std::vector<wire::PushPart> push_parts_;

@@ -6,7 +6,8 @@ namespace paddle {
 
 AsyncExchange::AsyncExchange(const SliceLayout& layout, const ExchangeOptions& options,
                              ShardSender& out)
-    : ParamExchange(layout, out),
+    : ParamExchange(layout, out, Manner::streams,
+                    {.repeat_steps = false, .steps_per_push = options.queue_size}),
       queue_size_(options.queue_size),
       merge_mean_(options.merge_mean),
       buffers_(layout.groups.size()) {}

@@ -17,13 +17,11 @@ class AsyncExchange : public ParamExchange {
   bool may_read(int32_t) const override { return true; }
   void push(int32_t param, const std::byte* grad) override;
   bool settled(uint64_t) const override { return none_awaited() && waiting_ == 0; }
-  Manner manner() const override { return Manner::streams; }
 
  protected:
   void group_arrived(uint32_t group) override;
   uint64_t rejoin(uint64_t step) override;
   wire::Bytes sent(uint32_t id, StepRange& range) const override;
-  uint64_t steps_per_push() const override { return queue_size_; }
 
  private:
   // Memory is taken when it is first needed: `waiting` by the first gradient that has to wait.

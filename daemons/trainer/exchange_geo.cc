@@ -6,7 +6,8 @@ namespace paddle {
 
 GeoExchange::GeoExchange(const SliceLayout& layout, const ExchangeOptions& options,
                          ShardSender& out)
-    : ParamExchange(layout, out),
+    : ParamExchange(layout, out, Manner::sends_again,
+                    {.repeat_steps = false, .steps_per_push = options.geo_steps}),
       trainers_(static_cast<float>(options.trainers)),
       steps_(options.geo_steps) {
   for (const SliceLayout::Group& g : layout.groups) {

@@ -19,14 +19,12 @@ class GeoExchange : public ParamExchange {
   // What was made here since is not in it.
   const std::byte* shard_copy(uint32_t slice) const override;
   bool settled(uint64_t) const override { return none_awaited(); }
-  Manner manner() const override { return Manner::sends_again; }
 
  protected:
   std::byte* target(uint32_t id) override;
   void group_arrived(uint32_t group) override;
   uint64_t rejoin(uint64_t step) override;
   wire::Bytes sent(uint32_t id, StepRange& range) const override;
-  uint64_t steps_per_push() const override { return steps_; }
 
  private:
   struct Buffers {

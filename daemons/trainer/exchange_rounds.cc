@@ -6,7 +6,9 @@
 namespace paddle {
 
 RoundExchange::RoundExchange(const SliceLayout& layout, bool sync, ShardSender& out)
-    : ParamExchange(layout, out), sync_(sync), made_(layout.groups.size()) {
+    : ParamExchange(layout, out, Manner::repeats_steps, {.get_lost = !sync}),
+      sync_(sync),
+      made_(layout.groups.size()) {
   for (const SliceLayout::Group& g : layout.groups)
     buffers_.emplace_back(g.slices.size() > 1 ? g.bytes : 0);
 }

@@ -18,11 +18,9 @@ class RoundExchange : public ParamExchange {
   bool may_push() const override { return pushed_ || settled(range_.step); }
   void push(int32_t param, const std::byte* grad) override;
   bool settled(uint64_t step) const override;
-  Manner manner() const override { return Manner::repeats_steps; }
 
  protected:
   uint64_t rejoin(uint64_t step) override { return sync_ ? step : 0; }
-  bool loses() const override { return !sync_; }
 
  private:
   const bool sync_;

@@ -129,31 +129,41 @@ struct Heartbeat::State {
 };
 
 Heartbeat::Heartbeat(const std::vector<wire::Endpoint>& shards,
-                     const wire::Credentials& credentials, const wire::Hello& hello)
-    : state_(std::make_unique<State>(credentials)) {
+                     const wire::Credentials& credentials)
+    : shards_(shards), credentials_(credentials) {}
+
+Heartbeat::~Heartbeat() { stop(); }
+
+void Heartbeat::start(const wire::Hello& hello) {
+  stop();
+  state_ = std::make_unique<State>(credentials_);
   state_->hello = hello;
   state_->hello.role = wire::Role::beat;
-  state_->news.assign(shards.size(), {.waiting = {}, .failure = {}, .heard = Clock::now()});
-  for (size_t i = 0; i < shards.size(); ++i) {
+  state_->news.assign(shards_.size(), {.waiting = {}, .failure = {}, .heard = Clock::now()});
+  for (size_t i = 0; i < shards_.size(); ++i) {
     state_->lines.push_back(
-        std::make_unique<State::Line>(*state_, shards[i], static_cast<uint32_t>(i)));
+        std::make_unique<State::Line>(*state_, shards_[i], static_cast<uint32_t>(i)));
     asio::co_spawn(state_->io, state_->lines[i]->run(), asio::detached);
   }
   state_->thread = std::thread([io = &state_->io] { io->run(); });
 }
 
-Heartbeat::~Heartbeat() {
+void Heartbeat::stop() {
+  if (!state_) return;
   state_->io.stop();
   state_->thread.join();
+  state_.reset();
 }
 
 void Heartbeat::report(const wire::Progress& progress) {
+  if (!state_) return;
   const std::scoped_lock lock(state_->mutex);
   state_->progress = progress;
 }
 
 // A line that is still connecting sends it with its first beat.
 void Heartbeat::send_final_error(const std::string& message) {
+  if (!state_) return;
   std::unique_lock lock(state_->mutex);
   state_->progress.error = message;
   for (const auto& line : state_->lines) line->expect_ack();
@@ -164,11 +174,13 @@ void Heartbeat::send_final_error(const std::string& message) {
 }
 
 Time Heartbeat::heard(size_t shard) const {
+  if (!state_) return {};
   const std::scoped_lock lock(state_->mutex);
   return state_->news[shard].heard;
 }
 
-std::vector<ShardNews> Heartbeat::news() const {
+std::vector<ShardNews> Heartbeat::news_of_each() const {
+  if (!state_) return std::vector<ShardNews>(shards_.size());
   const std::scoped_lock lock(state_->mutex);
   return state_->news;
 }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "trainer/shard_news.h"
+#include "trainer/ps_links.h"
 #include "wire/connection.h"
 #include "wire/credentials.h"
 
@@ -17,26 +17,26 @@ namespace paddle {
 // Greets a shard with the outline only where the role is trainer.
 void send_hello(wire::Connection& to, wire::Hello hello, uint32_t shard);
 
-class Heartbeat {
+class Heartbeat final : public Heartbeats {
  public:
   // The credentials outlive it.
-  Heartbeat(const std::vector<wire::Endpoint>& shards, const wire::Credentials& credentials,
-            const wire::Hello& hello);
-  ~Heartbeat();  // ends the thread
+  Heartbeat(const std::vector<wire::Endpoint>& shards, const wire::Credentials& credentials);
+  ~Heartbeat() override;  // stops
   Heartbeat(const Heartbeat&) = delete;
   Heartbeat& operator=(const Heartbeat&) = delete;
 
-  // From any thread.
-  void report(const wire::Progress& progress);
-  // Why this trainer is about to fail. Returns when the shards have acknowledged it, or after a
-  // second.
-  void send_final_error(const std::string& message);
-  std::vector<ShardNews> news() const;  // by shard
-  // When a shard last answered; the beginning of this heartbeat where it has not yet.
+  void start(const wire::Hello& hello) override;
+  void stop() override;  // ends the thread
+  void report(const wire::Progress& progress) override;
+  void send_final_error(const std::string& message) override;
+  std::vector<ShardNews> news_of_each() const override;
+  // When a shard last answered, or when this began; none where it does not run.
   Time heard(size_t shard) const;
 
  private:
   struct State;
+  const std::vector<wire::Endpoint> shards_;
+  const wire::Credentials& credentials_;
   std::unique_ptr<State> state_;
 };
 

@@ -43,8 +43,7 @@ JoinDriver::JoinDriver(Parts parts, wire::Hello hello, double peer_timeout)
 
 const JoinDecision& JoinDriver::run(const std::string& init, uint64_t first_step, bool finished) {
   init_ = init;
-  joining_.set_finished(finished);
-  joining_.start(init, first_step, p_.links.now());
+  joining_.start(init, first_step, finished, p_.links.now());
   const auto what = [&] {
     return joining_.phase() == Joining::Phase::values
                ? awaited_text(p_.exchange, p_.layout, p_.links, joining_.decision().step)
@@ -75,7 +74,7 @@ void JoinDriver::look() {
 void JoinDriver::look_at(size_t shard) {
   LinkState& link = p_.links[shard];
   const Time now = p_.links.now();
-  if (!p_.links.open(shard)) joining_.unreachable(shard, link.last_error());
+  if (!p_.links.open(shard)) joining_.answers().set_error(shard, link.last_error());
   if (auto welcome = link.take_welcome()) joining_.welcome(shard, std::move(*welcome), now);
   if (asked_[shard] != 0 && link.acked(asked_[shard])) {
     asked_[shard] = 0;
@@ -112,8 +111,8 @@ bool JoinDriver::perform(const JoinAction& a) {
       asked_[a.shard] = 0;
       p_.links.hang_up(a.shard);
       return true;
-    case Kind::beat: p_.links.start_heartbeat(joining_.hello()); return true;
-    case Kind::stop_beat: p_.links.stop_heartbeat(); return true;
+    case Kind::beat: p_.links.heartbeats().start(joining_.hello()); return true;
+    case Kind::stop_beat: p_.links.heartbeats().stop(); return true;
     case Kind::first_values: p_.first_values(); return true;
     case Kind::warn: log_warn(a.text); return true;
     case Kind::exchange:
@@ -150,8 +149,9 @@ void JoinDriver::join(size_t shard, uint64_t id) {
   const JoinDecision& d = joining_.decision();
   uint64_t step = d.step;
   if (joining_.hello().mode != wire::Mode::sync) {
-    step = std::max(step, p_.exchange.pushed(shard));
-    p_.exchange.joining(shard, d.step, joining_.slice_states(), joining_.bases()[shard]);
+    step = std::max(step, p_.exchange.updates().pushed_to(shard));
+    p_.exchange.updates().joining(shard, d.step, joining_.slice_states(),
+                                  joining_.answers().base(shard));
   }
   p_.links.request(shard, id, wire::Join{d.epoch, step});
 }
@@ -171,7 +171,7 @@ void JoinDriver::configure(size_t shard, uint64_t id) {
     const std::string& param = p_.cut.params[static_cast<size_t>(s.param)].param;
     std::memcpy(static_cast<std::byte*>(lent_->tensor(param).raw()) + s.begin,
                 p_.exchange.shard_copy(i), s.bytes);
-    d.step = std::min(d.step, p_.exchange.version(i));
+    d.step = std::min(d.step, p_.exchange.updates().version(i));
   }
   if (d.step == ~uint64_t{0}) d.step = 0;
   send_first_values(p_.links, shard, id, p_.cut, *lent_, d, init_);

@@ -8,7 +8,6 @@
 namespace paddle {
 namespace {
 
-constexpr int max_other_ids = 10;  // that a trainer without --trainer_id asks for
 // A trainer with other first values has this long between two shards that it configures.
 constexpr auto configurer_timeout = std::chrono::seconds(5);
 // A second trainer with the id of this one gives up within this time, unless it has replaced it.
@@ -22,6 +21,29 @@ bool greets(Joining::Phase phase) {
   return phase == Joining::Phase::take_id || phase == Joining::Phase::greet;
 }
 
+// The first shard whose answer to a greeting is missing.
+size_t first_missing(const ShardAnswers& answers, Joining::Phase phase) {
+  return answers.first_missing(phase == Joining::Phase::take_id ? 1 : answers.size());
+}
+
+// Whether an answer to a greeting means: later. `id_taken`: since when another process has the id
+// of this trainer, which had joined.
+bool greets_again_after(wire::FailureCode code, bool joined, Time& id_taken, Time now) {
+  switch (code) {
+    case wire::FailureCode::refused:
+    case wire::FailureCode::job_failed:
+    case wire::FailureCode::job_over:
+    case wire::FailureCode::expired: return false;
+    case wire::FailureCode::id_taken:
+      // Whoever was in the job does not give up for a second one that some shard let in while this
+      // one was cut off: the others refuse that.
+      if (!joined) return false;
+      if (id_taken == Time{}) id_taken = now;
+      return seconds(id_taken, now) < duplicate_seconds;
+    default: return true;
+  }
+}
+
 }  // namespace
 
 bool belongs_to_decision(JoinAction::Kind kind) {
@@ -31,12 +53,13 @@ bool belongs_to_decision(JoinAction::Kind kind) {
 }
 
 Joining::Joining(JoinSetup setup, wire::Hello hello)
-    : setup_(std::move(setup)), hello_(std::move(hello)), shards_(setup_.shards.size()) {
-  question_.mode = hello_.mode;
-  for (Shard& s : shards_) s.error = "not greeted yet";
+    : setup_(std::move(setup)), identity_(std::move(hello)), answers_(setup_.shards.size()) {
+  question_.mode = identity_.hello().mode;
 }
 
-void Joining::start(const std::string& init, uint64_t first_step, Time now) {
+void Joining::start(const std::string& init, uint64_t first_step, bool finished, Time now) {
+  identity_.set_finished(finished);
+  question_.finished = finished;
   question_.init = init;
   question_.first_step = first_step;
   question_.configurer_timed_out = false;
@@ -62,36 +85,25 @@ void Joining::begin(Time now) {
   times_.phase = now;
   times_.wake = never;
   ++tries_;
-  for (Shard& s : shards_) s.welcome.reset();
-  if (!hello_.takes_id) return greet_all(now);
+  answers_.forget();
+  if (!hello().takes_id) return greet_all(now);
   phase_ = Phase::take_id;
-  for (size_t i = 1; i < shards_.size(); ++i) act(JoinAction::Kind::hang_up, i);
+  for (size_t i = 1; i < answers_.size(); ++i) act(JoinAction::Kind::hang_up, i);
   act(JoinAction::Kind::greet, 0);
 }
 
 void Joining::greet_all(Time now) {
   phase_ = Phase::greet;
   times_.phase = now;
-  for (size_t i = 0; i < shards_.size(); ++i) {
-    shards_[i].welcome.reset();
-    act(JoinAction::Kind::greet, i);
-  }
-}
-
-size_t Joining::first_missing() const {
-  const size_t count = phase_ == Phase::take_id ? 1 : shards_.size();
-  for (size_t i = 0; i < count; ++i)
-    if (!shards_[i].welcome) return i;
-  return shards_.size();
+  answers_.forget();
+  for (size_t i = 0; i < answers_.size(); ++i) act(JoinAction::Kind::greet, i);
 }
 
 void Joining::welcome(size_t shard, wire::Welcome welcome, Time now) {
-  shards_[shard].welcome = std::move(welcome);
-  if (!greets(phase_) || first_missing() < shards_.size()) return;
+  answers_.set(shard, std::move(welcome));
+  if (!greets(phase_) || first_missing(answers_, phase_) < answers_.size()) return;
   if (phase_ == Phase::take_id) {
-    hello_.trainer = shards_[0].welcome->trainer;
-    hello_.takes_id = false;
-    was_given_id_ = true;
+    identity_.given(answers_.of(0)->trainer);
     return greet_all(now);
   }
   if (!beats_) act(JoinAction::Kind::beat);
@@ -103,12 +115,11 @@ void Joining::welcome(size_t shard, wire::Welcome welcome, Time now) {
 
 void Joining::decide_next(Time now) {
   std::vector<Greeting> greetings;
-  for (size_t i = 0; i < shards_.size(); ++i) {
-    greetings.push_back(read_greeting(*shards_[i].welcome, setup_.shards[i]));
+  for (size_t i = 0; i < answers_.size(); ++i) {
+    greetings.push_back(read_greeting(*answers_.of(i), setup_.shards[i]));
     greetings.back().holds = setup_.holds[i];
   }
   question_.configurer_timed_out = now - times_.decision > configurer_timeout;
-  question_.lives = joined_once_;
   // A job that has gone back has nothing to catch up with.
   uint64_t epoch = 0;
   for (const Greeting& g : greetings) epoch = std::max(epoch, g.epoch);
@@ -134,7 +145,7 @@ void Joining::begin_work(Time now) {
       const bool with_slices = std::any_of(work_.begin(), work_.end(),
                                            [&](size_t shard) { return setup_.holds[shard]; });
       // Async goes on with the values of now; sync starts again, with the bits that it began with.
-      if (with_slices && pulled_ && (hello_.mode == wire::Mode::sync || !joined_once_))
+      if (with_slices && pulled_ && (question_.mode == wire::Mode::sync || !question_.lives))
         act(JoinAction::Kind::first_values);
       if (with_slices && decision_.reset)
         actions_.push_back(
@@ -173,31 +184,23 @@ void Joining::acked(size_t shard, Time now) {
 void Joining::values_arrived(Time) {
   if (phase_ != Phase::values) return;
   question_.margin = 0;
-  joined_once_ = true;
+  question_.lives = true;
   phase_ = Phase::done;
   times_.wake = never;
 }
 
 // ---- what goes wrong
 
-// An id that was given out holds once the trainer has joined: until then the shard may have
-// forgotten it, between two connections, and given it to another trainer.
-bool Joining::ask_for_another_id() {
-  const bool has_own = was_given_id_ && !hello_.takes_id && !joined_once_;
-  if (!has_own || ++other_ids_ > max_other_ids) return false;
-  hello_.takes_id = true;
-  beats_ = false;
-  act(JoinAction::Kind::stop_beat);
-  return true;
-}
-
 std::string Joining::disruption(size_t shard, const wire::Failure& failure) {
   const std::string who = "pserver " + setup_.shards[shard];
   switch (failure.code) {
     case wire::FailureCode::refused:
     case wire::FailureCode::id_taken:
-      if (ask_for_another_id()) return who + ": " + failure.message;
-      throw Error(Error::Kind::config, who, " refused: ", failure.message);
+      if (!identity_.ask_for_another(question_.lives))
+        throw Error(Error::Kind::config, who, " refused: ", failure.message);
+      beats_ = false;
+      act(JoinAction::Kind::stop_beat);
+      break;
     case wire::FailureCode::job_over:
     case wire::FailureCode::job_failed:
       throw Error(Error::Kind::peer, "the job ended: ", failure.message);
@@ -207,8 +210,8 @@ std::string Joining::disruption(size_t shard, const wire::Failure& failure) {
       throw Error(Error::Kind::protocol, who,
                   " does not understand this trainer: ", failure.message);
     case wire::FailureCode::expired:
-      ++hello_.renewal;  // for all shards alike
-      beats_ = false;    // they begin anew as the new renewal
+      identity_.renew();
+      beats_ = false;  // they begin anew as the new renewal
       break;
     case wire::FailureCode::stale_epoch:
     case wire::FailureCode::stopping:
@@ -216,23 +219,6 @@ std::string Joining::disruption(size_t shard, const wire::Failure& failure) {
     case wire::FailureCode::wait: break;
   }
   return who + ": " + failure.message;
-}
-
-// Whether an answer to a greeting means: later.
-bool Joining::greets_again_after(const wire::Failure& failure, Time now) {
-  switch (failure.code) {
-    case wire::FailureCode::refused:
-    case wire::FailureCode::job_failed:
-    case wire::FailureCode::job_over:
-    case wire::FailureCode::expired: return false;
-    case wire::FailureCode::id_taken:
-      // Whoever was in the job does not give up for a second one that some shard let in while this
-      // one was cut off: the others refuse that.
-      if (!joined_once_) return false;
-      if (times_.id_taken == Time{}) times_.id_taken = now;
-      return seconds(times_.id_taken, now) < duplicate_seconds;
-    default: return true;
-  }
 }
 
 // Nothing is left to do here.
@@ -243,8 +229,8 @@ void Joining::end() {
 }
 
 void Joining::failed(size_t shard, const wire::Failure& failure, Time now) {
-  shards_[shard].error = failure.message;
-  if (failure.code == wire::FailureCode::job_over && hello_.finished && hello_.trainer != 0 &&
+  answers_.set_error(shard, failure.message);
+  if (failure.code == wire::FailureCode::job_over && hello().finished && hello().trainer != 0 &&
       phase_ != Phase::done)
     return end();
   if (failure.code == wire::FailureCode::wait && !said_wait_) {
@@ -252,25 +238,25 @@ void Joining::failed(size_t shard, const wire::Failure& failure, Time now) {
     actions_.push_back(
         {JoinAction::Kind::warn, 0, text("pserver ", setup_.shards[shard], ": ", failure.message)});
   }
-  if (greets(phase_) && greets_again_after(failure, now))
+  if (greets(phase_) && greets_again_after(failure.code, question_.lives, times_.id_taken, now))
     return broken(shard, failure.message, now);
   if (phase_ == Phase::done || phase_ == Phase::pause) return;
   try_again(disruption(shard, failure), now);
 }
 
 void Joining::broken(size_t shard, const std::string& why, Time now) {
-  shards_[shard].error = why;
+  answers_.set_error(shard, why);
   if (phase_ == Phase::done || phase_ == Phase::pause) return;
   if (!greets(phase_)) return try_again("pserver " + setup_.shards[shard] + ": " + why, now);
   if (phase_ == Phase::take_id && shard != 0) return;
-  shards_[shard].welcome.reset();
+  answers_.forget(shard);
   act(JoinAction::Kind::greet, shard);
 }
 
 // The job went on while a dropped trainer tried to catch up: it aims further ahead. Once a shard
 // has let it join, the others wait for it.
 void Joining::try_again(const std::string& why, Time now) {
-  const auto& first = shards_[0].welcome;
+  const auto& first = answers_.of(0);
   question_.margin = first && first->lost ? question_.margin * 2 + 1 : 0;
   const double waited = seconds(times_.start, now);
   require(waited < setup_.peer_timeout, Error::Kind::peer, "gave up after ",
@@ -305,34 +291,17 @@ void Joining::tick(Time now) {
 std::string Joining::waiting_for() const {
   if (phase_ == Phase::pause) return "the next try to join: " + paused_for_;
   if (phase_ == Phase::values) return "the values of all parameters";
-  const size_t shard = greets(phase_) ? first_missing() : work_.empty() ? 0 : work_.front();
-  if (shard >= shards_.size()) return "nothing";
+  const size_t shard = greets(phase_)  ? first_missing(answers_, phase_)
+                       : work_.empty() ? 0
+                                       : work_.front();
+  if (shard >= answers_.size()) return "nothing";
   const std::string who = "pserver " + setup_.shards[shard];
-  if (greets(phase_)) return who + ": " + shards_[shard].error;
+  if (greets(phase_)) return who + ": " + answers_.error(shard);
   switch (decision_.action) {
     case JoinDecision::Action::configure: return who + " to take its first values";
     case JoinDecision::Action::rollback: return who + " to go back";
     default: return who + " to let this trainer join";
   }
-}
-
-std::vector<uint64_t> Joining::bases() const {
-  std::vector<uint64_t> out;
-  for (const Shard& s : shards_) out.push_back(s.welcome ? s.welcome->base : 0);
-  return out;
-}
-
-std::vector<wire::SliceState> Joining::slice_states() const {
-  // Of a slice that no shard mentioned nothing is sent again.
-  std::vector<wire::SliceState> out(setup_.slices, {.last_step = ~uint64_t{0}});
-  for (const Shard& s : shards_)
-    if (s.welcome)
-      for (const wire::SliceState& slice : s.welcome->slices)
-        if (slice.slice < out.size()) {
-          out[slice.slice] = slice;
-          out[slice.slice].last_step = std::max(slice.last_step, question_.first_step);
-        }
-  return out;
 }
 
 }  // namespace paddle

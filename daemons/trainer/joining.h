@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "trainer/ps_join.h"
+#include "trainer/join_identity.h"
+#include "trainer/shard_answers.h"
 #include "wire/messages.h"
 
 namespace paddle {
@@ -54,10 +55,9 @@ class Joining {
 
   Joining(JoinSetup setup, wire::Hello hello);
 
-  // Begins to join. `init` is the digest of the first values, `first_step` their version.
-  void start(const std::string& init, uint64_t first_step, Time now);
-  // Whether this process has used all its data.
-  void set_finished(bool finished) { hello_.finished = question_.finished = finished; }
+  // Begins to join. `init` is the digest of the first values, `first_step` their version;
+  // `finished`: this process has used all its data.
+  void start(const std::string& init, uint64_t first_step, bool finished, Time now);
 
   // ---- events; they throw Error where this trainer has to give up
   void welcome(size_t shard, wire::Welcome welcome, Time now);
@@ -68,8 +68,6 @@ class Joining {
   // What a Failure of a shard means: a sentence where joining anew is the answer, else it throws
   // Error. Also for those that come after this trainer has joined.
   std::string disruption(size_t shard, const wire::Failure& failure);
-  // An attempt to reach a shard came to nothing; the caller goes on trying.
-  void unreachable(size_t shard, const std::string& why) { shards_[shard].error = why; }
   void tick(Time now);
 
   // ---- what to do
@@ -79,20 +77,17 @@ class Joining {
   Phase phase() const { return phase_; }
   // What `exchange`, `configure` and the others are about; the answer once done.
   const JoinDecision& decision() const { return decision_; }
-  const wire::Hello& hello() const { return hello_; }
+  const wire::Hello& hello() const { return identity_.hello(); }
+  // The caller says where an attempt to reach a shard came to nothing; it goes on trying.
+  ShardAnswers& answers() { return answers_; }
   // What the shards said of the slices, by id.
-  std::vector<wire::SliceState> slice_states() const;
-  // The version of the values that each shard began with.
-  std::vector<uint64_t> bases() const;
+  std::vector<wire::SliceState> slice_states() const {
+    return answers_.slices(setup_.slices, question_.first_step);
+  }
   // What it waits for; completes "waiting for …".
   std::string waiting_for() const;
 
  private:
-  struct Shard {
-    std::optional<wire::Welcome> welcome;  // of the present connection
-    std::string error;                     // why it is not reached
-  };
-
   void act(JoinAction::Kind kind, size_t shard = 0) { actions_.push_back({kind, shard, ""}); }
   void begin(Time now);
   void greet_all(Time now);
@@ -101,15 +96,12 @@ class Joining {
   void try_again(const std::string& why, Time now);
   void pause(const std::string& why, Time until);
   void end();
-  bool ask_for_another_id();
-  bool greets_again_after(const wire::Failure& failure, Time now);
-  size_t first_missing() const;
 
   const JoinSetup setup_;
-  wire::Hello hello_;
+  JoinIdentity identity_;
   JoinQuestion question_;
   Phase phase_ = Phase::done;
-  std::vector<Shard> shards_;
+  ShardAnswers answers_;
   std::vector<JoinAction> actions_;
   JoinDecision decision_;
   std::vector<size_t> work_;  // shards whose Ack is missing; configure asks the first of them only
@@ -120,9 +112,8 @@ class Joining {
   std::string paused_for_;  // what went wrong before the present pause, or what it waits for
   int tries_ = 0;
   uint64_t epoch_ = 0;   // the newest that the shards told of last
-  int other_ids_ = 0;    // asked for, as another trainer got the one that was given
   bool pulled_ = false;  // some values of the shards may have replaced the first ones here
-  bool joined_once_ = false, was_given_id_ = false, beats_ = false;
+  bool beats_ = false;
   bool said_wait_ = false;  // that a shard asked this trainer to come again
 };
 

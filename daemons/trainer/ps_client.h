@@ -8,7 +8,6 @@
 // is always safe, and in sync mode gives the same bits.
 #pragma once
 
-#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -19,8 +18,10 @@
 #include "graph/transpile.h"
 #include "tensor/scope.h"
 #include "trainer/exchange.h"
+#include "trainer/job_end.h"
 #include "trainer/join_driver.h"
 #include "trainer/ps_links.h"
+#include "trainer/step_track.h"
 #include "wire/credentials.h"
 #include "wire/stream.h"
 
@@ -35,15 +36,6 @@ struct PsOptions {
   uint64_t queue_size = 20;        // async: steps merged before the trainer waits
   bool merge_mean = false;         // async: mean instead of sum
   uint64_t geo_steps = 0;
-};
-
-// Thrown out of a step: go on with `step`, whose data begins at `place` (none: at the beginning).
-struct Rewind {
-  uint64_t step = 0;
-  std::optional<wire::Position> place;
-  std::string why;
-  bool place_lost = false;  // a pserver that knew it came back empty: the data begins anew
-  bool over = false;  // the job has ended, and this trainer had finished: nothing is left to do
 };
 
 class PsClient : public Remote {
@@ -93,26 +85,20 @@ class PsClient : public Remote {
   // send all back.
   void wait_for_save();
   // The last message: a shard that has it from all trainers is done.
-  void say_bye();
+  void say_bye() { end_.leave(); }
 
-  void report(const wire::Progress& progress) { links_->report(progress); }
+  void report(const wire::Progress& progress) { links_->heartbeats().report(progress); }
   // This trainer is about to fail: the peers that wait for it learn why.
   void send_final_error(const std::string& message);
-  uint64_t dropped() const { return exchange_->dropped(); }  // async: gradients that were too old
-  // As ParamExchange::lost().
-  std::span<const uint64_t> lost() const { return exchange_->lost(); }
+  const SentUpdates& updates() const { return exchange_->updates(); }
 
  private:
   template <class Done>
   void wait(const Done& done);
-  Time check();  // of every wait: throws where it is useless
   template <class Body>
   void guarded(const Body& body);
   [[noreturn]] void recover(const Disrupted& broken);
   void report_lost();
-  void complete(wire::Phase phase, const std::string& what, std::vector<bool>& done);
-  void greet_those_left(std::vector<bool>& done, Time until);
-  void wait_for_news(const std::string& what, bool (*enough)(const ShardNews&, uint32_t trainers));
 
   const Cut& cut_;
   Scope& scope_;
@@ -121,17 +107,13 @@ class PsClient : public Remote {
   const std::unique_ptr<Links> links_;
   std::unique_ptr<ParamExchange> exchange_;
   JoinDriver driver_;
+  JobEnd end_;
+  StepTrack steps_;
   std::string init_;  // digest of the first values
   uint64_t first_step_ = 0;
-  StepRange range_;                 // of the step at hand
-  std::array<StepRange, 2> begun_;  // the steps that were begun last
-  uint64_t next_step_ = 0;  // what comes after all that was computed, and where its data begins
-  std::optional<wire::Position> next_place_;
   int recoveries_ = 0;  // since the last whole step
   uint64_t reported_lost_ = 0;
-  const bool streams_;                      // the exchange does
-  bool finished_ = false, at_end_ = false;  // the shards know it; all data is used
-  bool had_finished_ = false;               // once; the job may have gone back since
+  const bool streams_;  // the exchange does
 };
 
 }  // namespace paddle

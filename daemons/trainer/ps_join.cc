@@ -38,19 +38,19 @@ std::optional<uint64_t> common_snapshot(const std::vector<Greeting>& shards) {
 
 std::optional<wire::Position> place_before(const std::vector<Greeting>& shards, uint64_t step) {
   for (const Greeting& g : shards) {
-    if (!g.has_place) continue;
-    if (g.place_step == step) return g.begin;
-    if (g.place_step + 1 == step) return g.end;
+    if (!g.last_push) continue;
+    if (g.last_push->step == step) return g.last_push->begin;
+    if (g.last_push->step + 1 == step) return g.last_push->end;
   }
   return {};
 }
 
 // Behind the newest step before `step` that this trainer pushed.
 std::optional<wire::Position> last_place(const std::vector<Greeting>& shards, uint64_t step) {
-  const Greeting* newest = nullptr;
+  const wire::LastPush* newest = nullptr;
   for (const Greeting& g : shards)
-    if (g.has_place && g.place_step < step && (!newest || g.place_step > newest->place_step))
-      newest = &g;
+    if (g.last_push && g.last_push->step < step && (!newest || g.last_push->step > newest->step))
+      newest = &*g.last_push;
   return newest ? std::optional(newest->end) : std::nullopt;
 }
 
@@ -157,7 +157,8 @@ JoinDecision join_async(const std::vector<Greeting>& shards, uint64_t epoch,
       d.step = std::max(d.step, s.steps);
       least = std::min(least, std::max(first, s.steps));
     }
-    if (g.has_place && (!d.place || g.end.samples > d.place->samples)) d.place = g.end;
+    if (g.last_push && (!d.place || g.last_push->end.samples > d.place->samples))
+      d.place = g.last_push->end;
   }
   d.knows_step = d.knows_step || !any;
   const auto place = place_before(shards, least);
@@ -179,15 +180,11 @@ Greeting read_greeting(const wire::Welcome& w, const std::string& endpoint) {
              .trainer = w.trainer,
              .init = w.values_digest,
              .configured_by = w.configured_by,
+             .slices = {},
              .snapshots = w.snapshots,
-             .has_place = w.last_push.has_value(),
              .lost = w.lost,
-             .saved = w.saved};
-  if (w.last_push) {
-    g.place_step = w.last_push->step;
-    g.begin = w.last_push->begin;
-    g.end = w.last_push->end;
-  }
+             .saved = w.saved,
+             .last_push = w.last_push};
   for (const wire::SliceState& s : w.slices)
     g.slices.push_back({s.slice, s.version, s.contributed, s.last_step});
   return g;

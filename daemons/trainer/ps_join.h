@@ -29,9 +29,8 @@ struct Greeting {
   std::string init, configured_by;
   std::vector<Slice> slices;
   std::vector<uint64_t> snapshots;
-  bool has_place = false, lost = false, saved = false;
-  uint64_t place_step = 0;
-  wire::Position begin, end;  // of place_step
+  bool lost = false, saved = false;
+  std::optional<wire::LastPush> last_push;  // the newest step of this trainer that it knows of
 };
 Greeting read_greeting(const wire::Welcome& welcome, const std::string& endpoint);
 

@@ -4,8 +4,8 @@
 
 namespace paddle {
 
-Links::Links(const std::vector<std::string>& endpoints, double peer_timeout)
-    : peer_timeout_(peer_timeout) {
+Links::Links(const std::vector<std::string>& endpoints, double peer_timeout, Heartbeats& heartbeats)
+    : peer_timeout_(peer_timeout), heartbeats_(heartbeats) {
   for (size_t i = 0; i < endpoints.size(); ++i)
     states_.emplace_back(static_cast<uint32_t>(i), endpoints[i]);
 }
@@ -17,7 +17,7 @@ void Links::deliver_to(ParamExchange& exchange) {
 ShardNews Links::news() const {
   std::vector<uint64_t> instances;
   for (const LinkState& s : states_) instances.push_back(s.instance());
-  return merged(news_of_each(), instances, now());
+  return merged(heartbeats_.news_of_each(), instances, now());
 }
 
 void Links::require_open(size_t shard) const {

@@ -36,9 +36,23 @@ class Condition {
   bool (*call_)(const void*);
 };
 
+// What a trainer reports to the shards beside its work; they answer with their news.
+class Heartbeats {
+ public:
+  virtual ~Heartbeats() = default;
+  // Begins, or begins anew, with this greeting.
+  virtual void start(const wire::Hello& hello) = 0;
+  virtual void stop() = 0;
+  virtual void report(const wire::Progress& progress) = 0;
+  // Returns when the shards have acknowledged it, or after a second.
+  virtual void send_final_error(const std::string& message) = 0;
+  virtual std::vector<ShardNews> news_of_each() const = 0;  // by shard
+};
+
 class Links : public ShardSender {
  public:
-  Links(const std::vector<std::string>& endpoints, double peer_timeout);
+  // `heartbeats` are not used before the first call, and not by the destructor.
+  Links(const std::vector<std::string>& endpoints, double peer_timeout, Heartbeats& heartbeats);
 
   size_t size() const { return states_.size(); }
   LinkState& operator[](size_t shard) { return states_[shard]; }
@@ -66,12 +80,8 @@ class Links : public ShardSender {
   virtual void poll_sometimes() = 0;
 
   // ---- heartbeats
-  virtual void start_heartbeat(const wire::Hello& hello) = 0;
-  virtual void stop_heartbeat() = 0;
-  virtual void report(const wire::Progress& progress) = 0;
-  // Returns when the shards have acknowledged it, or after a second.
-  virtual void send_final_error(const std::string& message) = 0;
-  // What the shards report.
+  Heartbeats& heartbeats() { return heartbeats_; }
+  // What the shards report, together.
   ShardNews news() const;
 
   // Waits until done(). `what` completes "waiting for …"; `check` is called after
@@ -91,7 +101,6 @@ class Links : public ShardSender {
   // Sleeps until something happens, at most until then.
   virtual void sleep_until(Time until) = 0;
   virtual void slept(Time::duration time) { static_cast<void>(time); }
-  virtual std::vector<ShardNews> news_of_each() const = 0;
   // Something came from the shard last.
   virtual Time heard(size_t shard) const = 0;
   virtual bool stop_asked() const { return stop_signal() != 0; }
@@ -107,6 +116,7 @@ class Links : public ShardSender {
   void check_silence(Silence& silence, const std::string& what);
 
   const double peer_timeout_;
+  Heartbeats& heartbeats_;
   std::vector<LinkState> states_;
 };
 

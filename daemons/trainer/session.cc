@@ -61,11 +61,6 @@ ExecutorOptions executor_options(const Options& options, Remote* remote) {
 
 }  // namespace
 
-std::string in_workspace(const Options& options, const std::string& path) {
-  const std::string& workspace = options.text("workspace");
-  return path.empty() || path[0] == '/' || workspace == "." ? path : workspace + "/" + path;
-}
-
 Session::Session(JobFile file, const Options& options, const Environment& environment,
                  ModelKind kind)
     : options_(options),
@@ -102,7 +97,7 @@ void Session::announce(const Reader& reader) {
   if (reader.generated() && generated_.empty()) generated_ = reader.source();
   if (warns)
     log_warn("the data is generated, not real: " + reader.source() +
-             "; --data_dir=DIR names the directory of the real data");
+             "; name real files in the job, or their directory with --data_dir=DIR");
   else
     log_info(reader.source());
 }

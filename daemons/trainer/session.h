@@ -10,6 +10,7 @@
 #include "data/reader.h"
 #include "exec/executor.h"
 #include "options/options.h"
+#include "options/record.h"
 #include "trainer/job_file.h"
 #include "trainer/meter.h"
 #include "trainer/model.h"
@@ -96,8 +97,5 @@ class Session {
   std::string generated_;
   Outcome outcome_;
 };
-
-// A directory below the workspace, unless it is absolute.
-std::string in_workspace(const Options& options, const std::string& path);
 
 }  // namespace paddle

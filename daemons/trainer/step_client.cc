@@ -198,8 +198,8 @@ void StepClient::close() {
     client_.finish(step_);
   });
   client_.say_bye();
-  if (client_.dropped() > 0)
-    log_warn(text(client_.dropped(), " gradients were too old and not applied"));
+  if (client_.updates().dropped() > 0)
+    log_warn(text(client_.updates().dropped(), " gradients were too old and not applied"));
   closed_ = true;
 }
 

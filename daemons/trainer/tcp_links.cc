@@ -101,11 +101,11 @@ class TcpLinks::Link : public wire::Handler {
 
 TcpLinks::TcpLinks(const std::vector<wire::Endpoint>& shards, wire::Credentials credentials,
                    double peer_timeout, int64_t spin_microseconds)
-    : Links(texts(shards), peer_timeout),
+    : Links(texts(shards), peer_timeout, heartbeat_),
       work_(io_.get_executor()),
       spin_(spin_microseconds),
-      endpoints_(shards),
-      credentials_(std::move(credentials)) {
+      credentials_(std::move(credentials)),
+      heartbeat_(shards, credentials_) {
   for (size_t i = 0; i < shards.size(); ++i)
     links_.push_back(std::make_unique<Link>(io_, shards[i], credentials_, (*this)[i]));
 }
@@ -152,27 +152,8 @@ void TcpLinks::sleep_until(Time until) {
 }
 
 Time TcpLinks::heard(size_t shard) const {
-  const Time beat = heartbeat_ ? heartbeat_->heard(shard) : Time{};
+  const Time beat = heartbeat_.heard(shard);
   return open(shard) ? std::max(beat, links_[shard]->connection().last_heard()) : beat;
-}
-
-// ---- heartbeats
-
-void TcpLinks::start_heartbeat(const wire::Hello& hello) {
-  heartbeat_.reset();
-  heartbeat_ = std::make_unique<Heartbeat>(endpoints_, credentials_, hello);
-}
-
-std::vector<ShardNews> TcpLinks::news_of_each() const {
-  return heartbeat_ ? heartbeat_->news() : std::vector<ShardNews>(size());
-}
-
-void TcpLinks::report(const wire::Progress& progress) {
-  if (heartbeat_) heartbeat_->report(progress);
-}
-
-void TcpLinks::send_final_error(const std::string& message) {
-  if (heartbeat_) heartbeat_->send_final_error(message);
 }
 
 }  // namespace paddle

@@ -31,16 +31,10 @@ class TcpLinks final : public Links {
   void poll() override { io_.poll(); }
   void poll_sometimes() override;
 
-  void start_heartbeat(const wire::Hello& hello) override;
-  void stop_heartbeat() override { heartbeat_.reset(); }
-  void report(const wire::Progress& progress) override;
-  void send_final_error(const std::string& message) override;
-
  protected:
   bool spin(const Condition& done) override { return spin_.look(io_, done); }
   void sleep_until(Time until) override;
   void slept(Time::duration time) override { spin_.slept(time); }
-  std::vector<ShardNews> news_of_each() const override;
   Time heard(size_t shard) const override;
 
  private:
@@ -49,10 +43,9 @@ class TcpLinks final : public Links {
   asio::io_context io_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   wire::Spin spin_;
-  std::vector<wire::Endpoint> endpoints_;
   const wire::Credentials credentials_;
   std::vector<std::unique_ptr<Link>> links_;
-  std::unique_ptr<Heartbeat> heartbeat_;
+  Heartbeat heartbeat_;
   Time last_poll_{};
 };
 

@@ -144,8 +144,8 @@ class TrainLoop {
     }
     client_->wait_for_save();
     client_->say_bye();
-    if (client_->dropped() > 0)
-      log_warn(text(client_->dropped(), " gradients were too old and not applied"));
+    if (client_->updates().dropped() > 0)
+      log_warn(text(client_->updates().dropped(), " gradients were too old and not applied"));
   }
 
   // For the pservers, which show it in their status.

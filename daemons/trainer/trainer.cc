@@ -63,6 +63,9 @@ int trainer_main(std::span<const std::string> arguments, const std::string& name
   log_info(text("job ", config, ": ", session.model().net.main.parameters().size(), " parameters, ",
                 session.model().net.main.global().ops().size(),
                 " ops, trainer mode: ", job == "test" ? "Testing" : "Normal"));
+  Notes notes = run_notes(name, arguments);
+  notes.emplace_back("program digest", session.model().digest);
+  write_record(session.options(), "train", notes, session.file().source);
   if (job == "train") train(session);
   if (job == "test") test_models(session);
   if (job == "time") measure_time(session);

@@ -1,11 +1,8 @@
 #include "base/log.h"
 
-#include <pwd.h>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -16,9 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/descriptor.h"
 #include "base/file.h"
-#include "base/host.h"
+#include "base/log_file.h"
 #include "base/terminal.h"
 #include "base/wrap.h"
 
@@ -84,31 +80,34 @@ class TerminalSink : public spdlog::sinks::base_sink<std::mutex> {
 
 class FileSink : public spdlog::sinks::base_sink<std::mutex> {
  public:
-  explicit FileSink(const std::string& path) : file_(open_to_append(path)), path_(path) {
-    struct stat status {};
-    if (::fstat(file_.get(), &status) == 0 && status.st_size == 0)
-      write_all(file_.get(),
-                "Log line format: [IWEF]mmdd hh:mm:ss.uuuuuu threadid file:line] msg\n", path_);
+  explicit FileSink(const LogFileOptions& options)
+      : info_(options, "INFO"), warning_(options, "WARNING"), error_(options, "ERROR") {
+    info_.open();
+  }
+  std::string path() {
+    const std::lock_guard<std::mutex> alone(mutex_);
+    return info_.path();
   }
 
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
     spdlog::memory_buf_t line;
     formatter_->format(message, line);
-    write_all(file_.get(), std::string_view(line.data(), line.size()), path_);
+    const std::string_view bytes(line.data(), line.size());
+    info_.write(bytes);
+    if (message.level >= level_enum::warn) warning_.write(bytes);
+    if (message.level >= level_enum::err) error_.write(bytes);
   }
   void flush_() override {}  // every line is written at once
 
  private:
-  const Descriptor file_;
-  const std::string path_;
+  LogFile info_, warning_, error_;
 };
 
 struct Log {
   std::shared_ptr<Terminal> terminal;  // shared with the sink and the handler of failed writes
-  std::shared_ptr<spdlog::sinks::sink> file;
+  std::shared_ptr<FileSink> file;
   std::shared_ptr<spdlog::logger> logger;
-  std::string path;
   int verbosity = 0;
   Screen screen = Screen::lines;  // lines where there is no terminal
   bool to_screen = true;
@@ -123,7 +122,7 @@ void observe(LogLevel level, const std::string& message) {
   if (log_observer()) log_observer()(level, message);
 }
 
-Log make_log(const LogOptions& options, const std::string& path) {
+Log make_log(const LogOptions& options) {
   Log log;
   log.terminal = std::make_shared<Terminal>(options.descriptor, options.draws);
   log.screen = log.terminal->present() ? options.screen : Screen::lines;
@@ -133,8 +132,9 @@ Log make_log(const LogOptions& options, const std::string& path) {
   const auto least = log.screen == Screen::warnings ? level_enum::warn : level_enum::info;
   sink->set_level(options.to_stderr ? least : level_enum::err);
   std::vector<spdlog::sink_ptr> sinks{sink};
-  if (!path.empty()) {
-    log.file = std::make_shared<FileSink>(path);
+  if (!options.log_dir.empty()) {
+    log.file = std::make_shared<FileSink>(LogFileOptions{
+        options.program, options.log_dir, options.max_file_bytes, options.max_files});
     log.file->set_formatter(line_formatter());
     sinks.push_back(log.file);
   }
@@ -148,25 +148,13 @@ Log make_log(const LogOptions& options, const std::string& path) {
         if (!reported->exchange(true))
           terminal->put_line("the log file cannot be written: " + why + "\n");
       });
-  log.path = path;
   log.verbosity = options.verbosity;
   return log;
 }
 
 Log& the_log() {  // a process has one stderr, and so one log
-  static Log log = make_log({}, "");
+  static Log log = make_log({});
   return log;
-}
-
-std::string file_name(const std::string& program) {
-  const passwd* user = ::getpwuid(::getuid());
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  ::localtime_r(&now, &parts);
-  char date[32];
-  std::strftime(date, sizeof date, "%Y%m%d-%H%M%S", &parts);
-  return program + "." + host_name() + "." + (user != nullptr ? user->pw_name : "unknown") +
-         ".log.INFO." + date + "." + std::to_string(::getpid());
 }
 
 spdlog::source_loc location(Where where) { return {where.file, where.line, ""}; }
@@ -188,18 +176,12 @@ void write_to_file(level_enum level, const std::string& message, Where where) {
 }  // namespace
 
 void start_log(const LogOptions& options) {
-  std::string name, path;
-  if (!options.log_dir.empty()) {
-    make_directories(options.log_dir);
-    name = file_name(options.program);
-    path = options.log_dir + "/" + name;
-  }
+  if (!options.log_dir.empty()) make_directories(options.log_dir);
   show_status("");
-  the_log() = make_log(options, path);
-  if (!path.empty()) point_link(name, options.log_dir + "/" + options.program + ".INFO");
+  the_log() = make_log(options);
 }
 
-std::string log_file() { return the_log().path; }
+std::string log_file() { return the_log().file ? the_log().file->path() : ""; }
 
 void log_info(const std::string& m, Where where) { write_line(level_enum::info, m, where); }
 void log_progress(const std::string& m, Where where) {

@@ -5,6 +5,7 @@
 // start_log().
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -18,22 +19,25 @@ enum class Screen {
 };
 
 struct LogOptions {
-  std::string program = "paddle";  // names the file
-  std::string log_dir;             // "" = no file
-  bool to_stderr = true;           // false: only errors go there
-  int min_level = 0;               // 0 information, 1 warnings, 2 errors, 3 fatal errors and more
-  int verbosity = 0;               // log_detail() logs up to this level
-  int descriptor = 2;              // in place of stderr
-  bool draws = true;               // false: a terminal is written to like a file (TERM=dumb)
+  std::string program = "paddle";       // names the file
+  std::string log_dir;                  // "" = no file
+  uint64_t max_file_bytes = 100 << 20;  // then a next file follows
+  size_t max_files = 10;                // that are kept of each severity
+  bool to_stderr = true;                // false: only errors go there
+  int min_level = 0;   // 0 information, 1 warnings, 2 errors, 3 fatal errors and more
+  int verbosity = 0;   // log_detail() logs up to this level
+  int descriptor = 2;  // in place of stderr
+  bool draws = true;   // false: a terminal is written to like a file (TERM=dumb)
   Screen screen = Screen::lines;
 };
 
 // Until it is called, everything goes to stderr. With a log_dir it makes the file
 // `<program>.<host>.<user>.log.INFO.<date-time>.<pid>` there and points the link `<program>.INFO`
-// to it; throws Error(io) where that cannot be done.
+// to it; throws Error(io) where that cannot be done. The first warning makes a file WARNING beside
+// it, the first error a file ERROR (base/log_file.h).
 void start_log(const LogOptions& options);
 
-// The file start_log() made, or "".
+// The file that gets the lines now, or "".
 std::string log_file();
 
 // The place of a call. Not std::source_location, which clang knows from version 16 on.

@@ -2,6 +2,7 @@
 
 #include <lzma.h>
 #include <zlib.h>
+#include <zstd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -124,6 +125,40 @@ class XzFile : public ByteSource {
   bool file_done_ = false, done_ = false;
 };
 
+class ZstdFile : public ByteSource {
+ public:
+  explicit ZstdFile(std::unique_ptr<PlainFile> file)
+      : file_(std::move(file)), in_(chunk), z_(ZSTD_createDStream(), &ZSTD_freeDStream) {
+    require(z_ != nullptr, Error::Kind::io, "cannot start libzstd for ", file_->path());
+  }
+
+  size_t read(std::span<char> to) override {
+    ZSTD_outBuffer out{to.data(), to.size(), 0};
+    while (out.pos == 0 && !to.empty()) {
+      if (next_.pos == next_.size && !file_done_) {
+        next_ = {in_.data(), file_->read(in_), 0};
+        file_done_ = next_.size == 0;
+      }
+      if (file_done_ && frame_done_) return 0;
+      const size_t code = ZSTD_decompressStream(z_.get(), &out, &next_);
+      if (ZSTD_isError(code))
+        fail_compressed(file_->path(), "zstd",
+                        text("cannot be decoded (", ZSTD_getErrorName(code), ")").c_str());
+      frame_done_ = code == 0;  // frames that follow each other count as one file
+      if (file_done_ && !frame_done_ && out.pos == 0)
+        fail_compressed(file_->path(), "zstd", "ends early");
+    }
+    return out.pos;
+  }
+
+ private:
+  std::unique_ptr<PlainFile> file_;
+  std::vector<char> in_;
+  std::unique_ptr<ZSTD_DStream, size_t (*)(ZSTD_DStream*)> z_;
+  ZSTD_inBuffer next_{nullptr, 0, 0};
+  bool file_done_ = false, frame_done_ = false;
+};
+
 }  // namespace
 
 std::unique_ptr<ByteSource> open_bytes(const std::string& path) {
@@ -134,6 +169,7 @@ std::unique_ptr<ByteSource> open_bytes(const std::string& path) {
                                "7zXZ\0",
                                6))
     return std::make_unique<XzFile>(std::move(file));
+  if (head.starts_with("\x28\xB5\x2F\xFD")) return std::make_unique<ZstdFile>(std::move(file));
   return file;
 }
 

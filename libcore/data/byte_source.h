@@ -1,4 +1,4 @@
-// The bytes of a file, whether it is plain, gzip or xz: the first bytes decide, not the name.
+// The bytes of a file, whether it is plain, gzip, xz or zstd: the first bytes decide, not the name.
 #pragma once
 
 #include <cstddef>

@@ -121,9 +121,12 @@ std::unique_ptr<ByteSource> open_command(const std::string& command, const std::
   if (::access(file.c_str(), R_OK) != 0)
     throw Error(Error::Kind::io, "cannot read the data file ", file, ": ", std::strerror(errno),
                 "; check the list of files");
-  const bool packed = file.ends_with(".gz");
-  return std::make_unique<CommandSource>(packed ? "zcat | " + group : command, file, file.c_str(),
-                                         std::move(stop));
+  for (const auto& [end, unpack] :
+       {std::pair{".gz", "zcat"}, {".xz", "xzcat"}, {".zst", "zstdcat"}})
+    if (file.ends_with(end))
+      return std::make_unique<CommandSource>(text(unpack, " | ", group), file, file.c_str(),
+                                             std::move(stop));
+  return std::make_unique<CommandSource>(command, file, file.c_str(), std::move(stop));
 }
 
 }  // namespace paddle

@@ -14,10 +14,10 @@ struct HdfsConfig {  // how `hadoop fs` reaches hdfs: and afs: paths; empty: as 
 };
 
 // What `sh -c command` prints when `file` is its standard input: as it stands, unpacked first where
-// its name ends in .gz, or through `hadoop fs` where it begins with hdfs: or afs:. The command
-// "cat" starts no process for local files. read() throws Error(data) at the end where the command
-// failed. Once `stop` is true, a read that waits for a slow command throws Error(io) within 200 ms.
-// Throws Error(io) where there is no such file.
+// its name ends in .gz, .xz or .zst, or through `hadoop fs` where it begins with hdfs: or afs:. The
+// command "cat" starts no process for local files. read() throws Error(data) at the end where the
+// command failed. Once `stop` is true, a read that waits for a slow command throws Error(io) within
+// 200 ms. Throws Error(io) where there is no such file.
 std::unique_ptr<ByteSource> open_command(const std::string& command, const std::string& file,
                                          const HdfsConfig& hdfs = {},
                                          std::shared_ptr<const std::atomic<bool>> stop = nullptr);

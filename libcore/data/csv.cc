@@ -223,7 +223,7 @@ void check_columns(const ReaderSpec& spec, const CsvKeys& keys) {
 std::unique_ptr<Reader> open_csv(const ReaderSpec& spec, const CsvKeys& keys) {
   check_columns(spec, keys);
   const std::vector<std::string> files = resolve_files(spec.files, "", spec);
-  return read_lines(std::make_unique<CsvFormat>(spec, keys), "csv", files, spec);
+  return read_lines(std::make_unique<CsvFormat>(spec, keys), "csv", {files}, spec);
 }
 
 OpenReader declare_csv(Arguments& a) {

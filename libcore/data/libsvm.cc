@@ -146,7 +146,7 @@ std::unique_ptr<Reader> open_libsvm(const ReaderSpec& spec, const LibsvmKeys& ke
   rename_fields(fields, spec);
   if (!files.empty())
     return read_lines(std::make_unique<LibsvmFormat>(std::move(fields), keys, dimension), "libsvm",
-                      files, spec);
+                      {files}, spec);
   require(dimension >= a9a_dimension, Error::Kind::config, "libsvm: generated rows have ",
           a9a_dimension, " features, which dimension ", dimension, " does not hold");
   auto columns = std::make_unique<Columns>(std::move(fields), spec.memory_limit);

@@ -136,7 +136,7 @@ std::unique_ptr<Reader> open_multislot(const ReaderSpec& spec, std::vector<Field
   require(!spec.files.empty(), Error::Kind::config, "multislot: no files are named");
   const std::vector<std::string> files = resolve_files(spec.files, "", spec);
   rename_fields(slots, spec);
-  return read_lines(multislot_lines(std::move(slots)), "multislot", files, spec);
+  return read_lines(multislot_lines(std::move(slots)), "multislot", {files}, spec);
 }
 
 OpenReader declare_multislot(Arguments& a) {

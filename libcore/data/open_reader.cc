@@ -39,8 +39,10 @@ const DataFormat& data_format(const std::string& name) {
 
 void DataKeys::declare(Arguments& a) {
   a.required("format", spec.format, "what the files hold: a format below");
-  a.optional("files", spec.files,
-             "files to train on: plain, gzip or xz; without them the known set of the format");
+  a.optional(
+      "files", spec.files,
+      "files to train on, as paths or patterns (day_*.gz): plain, gzip, xz or zstd; without them "
+      "the known set of the format");
   a.optional("test_files", spec.test_files, "files to test on after each pass");
   a.optional(
       "fields", spec.field_names,
@@ -52,6 +54,15 @@ void DataKeys::declare(Arguments& a) {
   a.optional("window", spec.window,
              "formats of one record per line: records held at a time, a multiple of batch_size; "
              "0 holds all");
+  a.optional("skip_bad_lines", spec.skip_bad_lines,
+             "formats of one record per line: how many bad lines each trainer leaves out before it "
+             "stops; -1 = any number");
+  a.optional("reject_file", spec.reject_file,
+             "gets the bad lines as place, reason and line, separated by tabs; with several "
+             "trainers its name ends in .0, .1, …");
+  if (spec.skip_bad_lines < -1)
+    a.problem("skip_bad_lines",
+              text("skip_bad_lines must be at least -1, found ", spec.skip_bad_lines));
   if (prefetch < 0) a.problem("prefetch", text("prefetch must be at least 0, found ", prefetch));
 }
 

@@ -79,6 +79,11 @@ struct ReaderSpec {
   // shuffled among themselves, for files of any size. A multiple of batch_size.
   int64_t window = 0;
 
+  // Formats of one record per line: how many lines that cannot be read are left out; -1 = any
+  // number, 0 = the first one is an Error(data). With a `reject_file` they are written there.
+  int64_t skip_bad_lines = 0;
+  std::string reject_file;
+
   std::vector<std::string> test_files;  // what `files` are for the test part
   // The keys of the format, as in the "data" object of a job file.
   Dict keys;

@@ -1,8 +1,26 @@
 #include "data/records.h"
 
+#include <algorithm>
 #include <limits>
+#include <new>
 
 namespace paddle {
+namespace {
+
+size_t record_bytes(const FieldSpec& field) {
+  return static_cast<size_t>(field.shape.numel()) * size_of(field.dtype);
+}
+
+// Records of a known size are copied without a call for each.
+template <size_t size>
+void gather_fixed(const std::byte* from, std::span<const uint32_t> rows, std::byte* out) {
+  for (const uint32_t row : rows) {
+    std::memcpy(out, from + row * size, size);
+    out += size;
+  }
+}
+
+}  // namespace
 
 void MemoryBudget::take(uint64_t bytes, const std::string& file) {
   require(bytes <= limit_ - used_, Error::Kind::data, file, ": the records need more than the ",
@@ -10,22 +28,46 @@ void MemoryBudget::take(uint64_t bytes, const std::string& file) {
   used_ += bytes;
 }
 
+void GrowingBytes::grow(size_t size) {
+  const size_t capacity = std::max(size, 2 * capacity_);
+  void* bytes = std::realloc(bytes_.get(), capacity);
+  if (bytes == nullptr) throw std::bad_alloc();
+  [[maybe_unused]] const std::byte* moved = bytes_.release();
+  bytes_.reset(static_cast<std::byte*>(bytes));
+  capacity_ = capacity;
+}
+
 Columns::Columns(std::vector<FieldSpec> fields, uint64_t memory_limit)
-    : Records(std::move(fields)), columns_(fields_.size()), budget_(memory_limit) {}
+    : Records(std::move(fields)), columns_(fields_.size()), budget_(memory_limit) {
+  for (size_t f = 0; f < fields_.size(); ++f) {
+    if (fields_[f].lod_level > 0)
+      sequences_.push_back(f);
+    else
+      dense_bytes_ += record_bytes(fields_[f]);
+  }
+}
+
+void Columns::drop_record() {
+  for (size_t f = 0; f < fields_.size(); ++f) {
+    Column& c = columns_[f];
+    c.bytes.cut(fields_[f].lod_level == 0
+                    ? static_cast<size_t>(rows_) * record_bytes(fields_[f])
+                    : (c.ends.empty() ? 0 : c.ends.back()) * size_of(fields_[f].dtype));
+  }
+}
 
 void Columns::end_record(const std::string& file) {
   require(rows_ < std::numeric_limits<uint32_t>::max(), Error::Kind::data, file,
           ": more than 2^32 - 1 records; read fewer files at once");
-  uint64_t bytes = 0;
-  for (size_t f = 0; f < fields_.size(); ++f) {
+  uint64_t bytes = dense_bytes_;
+  for (const size_t f : sequences_) {
     Column& c = columns_[f];
-    bytes += c.bytes.size();
-    if (fields_[f].lod_level == 0) continue;
+    const uint64_t before = c.ends.empty() ? 0 : c.ends.back();
     c.ends.push_back(c.bytes.size() / size_of(fields_[f].dtype));
-    bytes += c.ends.size() * sizeof(uint64_t);
+    bytes += (c.ends.back() - before) * size_of(fields_[f].dtype) + sizeof(uint64_t);
   }
-  budget_.take(bytes - counted_, file);
-  counted_ = bytes;
+  budget_.take(bytes, file);
+  counted_ += bytes;
   ++rows_;
 }
 
@@ -39,14 +81,14 @@ void Columns::append(const Columns& other, const std::string& file) {
     Column& to = columns_[f];
     const Column& from = other.columns_[f];
     const uint64_t before = to.bytes.size() / size_of(fields_[f].dtype);
-    to.bytes.insert(to.bytes.end(), from.bytes.begin(), from.bytes.end());
+    to.bytes.append(from.bytes.data(), from.bytes.size());
     for (const uint64_t end : from.ends) to.ends.push_back(before + end);
   }
 }
 
 void Columns::clear() {
   for (Column& c : columns_) {
-    c.bytes.clear();
+    c.bytes.cut(0);
     c.ends.clear();
   }
   budget_.clear();
@@ -68,8 +110,10 @@ void Columns::gather_dense(size_t field, std::span<const uint32_t> rows, Tensor&
   Shape shape{static_cast<int64_t>(rows.size())};
   for (const int64_t dim : spec.shape) shape.append(dim);
   to.resize(spec.dtype, shape);
-  const size_t record = static_cast<size_t>(spec.shape.numel()) * size_of(spec.dtype);
+  const size_t record = record_bytes(spec);
   auto* out = static_cast<std::byte*>(to.raw());
+  if (record == 8) return gather_fixed<8>(columns_[field].bytes.data(), rows, out);
+  if (record == 4) return gather_fixed<4>(columns_[field].bytes.data(), rows, out);
   for (const uint32_t row : rows) {
     std::memcpy(out, columns_[field].bytes.data() + row * record, record);
     out += record;
@@ -87,6 +131,10 @@ void Columns::gather_sequences(size_t field, std::span<const uint32_t> rows, Ten
   to.resize(spec.dtype, {static_cast<int64_t>(offsets.back()), 1});
   const size_t element = size_of(spec.dtype);
   auto* out = static_cast<std::byte*>(to.raw());
+  if (offsets.back() == rows.size() && element == 8 && column.ends.back() == column.ends.size()) {
+    gather_fixed<8>(column.bytes.data(), rows, out);  // all sequences have one element
+    return to.set_lod({std::move(offsets)});
+  }
   for (const uint32_t row : rows) {
     const size_t bytes = (column.ends[row] - begin_of(row)) * element;
     if (bytes > 0) std::memcpy(out, column.bytes.data() + begin_of(row) * element, bytes);

@@ -1,6 +1,7 @@
 // Records held in memory, addressed by number, and the reader that walks over them.
 #pragma once
 
+#include <cstdlib>
 #include <cstring>
 #include <span>
 
@@ -33,6 +34,28 @@ class MemoryBudget {
   uint64_t limit_, used_ = 0;
 };
 
+// Bytes that grow at their end. Unlike a vector it does not clear what is about to be written.
+class GrowingBytes {
+ public:
+  const std::byte* data() const { return bytes_.get(); }
+  size_t size() const { return size_; }
+  void append(const void* from, size_t n) {
+    if (size_ + n > capacity_) grow(size_ + n);
+    if (n > 0) std::memcpy(bytes_.get() + size_, from, n);
+    size_ += n;
+  }
+  void cut(size_t size) { size_ = size; }  // to at most what is there
+
+ private:
+  void grow(size_t size);
+
+  struct Free {
+    void operator()(std::byte* p) const { std::free(p); }
+  };
+  std::unique_ptr<std::byte[], Free> bytes_;
+  size_t size_ = 0, capacity_ = 0;
+};
+
 // One array per field, filled record by record: what most formats use.
 class Columns : public Records {
  public:
@@ -44,11 +67,15 @@ class Columns : public Records {
   // Adds one element to the record under construction. `file` is for the message about memory.
   template <class T>
   void add(size_t field, T value) {
-    std::vector<std::byte>& to = columns_[field].bytes;
-    const size_t at = to.size();
-    to.resize(at + sizeof(T));
-    std::memcpy(to.data() + at, &value, sizeof(T));
+    columns_[field].bytes.append(&value, sizeof(T));
   }
+  // Adds several at once.
+  template <class T>
+  void add_run(size_t field, std::span<const T> values) {
+    columns_[field].bytes.append(values.data(), values.size_bytes());
+  }
+  // Forgets what was added since the last record ended.
+  void drop_record();
   // Ends the record: every dense field has its elements by now. Throws Error(data) above the limit.
   void end_record(const std::string& file);
   // Adds the records of `other`, which has the same fields. Throws Error(data) above the limit.
@@ -58,13 +85,15 @@ class Columns : public Records {
 
  private:
   struct Column {
-    std::vector<std::byte> bytes;
+    GrowingBytes bytes;
     std::vector<uint64_t> ends;  // of each record, in elements; LoD fields only
   };
   void gather_dense(size_t field, std::span<const uint32_t> rows, Tensor& to) const;
   void gather_sequences(size_t field, std::span<const uint32_t> rows, Tensor& to) const;
 
   std::vector<Column> columns_;
+  std::vector<size_t> sequences_;  // the fields with LoD
+  uint64_t dense_bytes_ = 0;       // of the other fields of one record
   MemoryBudget budget_;
   uint64_t counted_ = 0;
   int64_t rows_ = 0;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <mutex>
+#include <optional>
 
 #include "data/command_source.h"
 #include "data/line_format.h"

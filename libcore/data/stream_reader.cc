@@ -10,10 +10,10 @@ namespace {
 
 class StreamReader : public Reader {
  public:
-  StreamReader(std::unique_ptr<LineFormat> format, const std::vector<std::string>& files,
-               const ReaderSpec& spec, std::string source)
+  StreamReader(std::unique_ptr<LineFormat> format, const LineFiles& files, const ReaderSpec& spec,
+               std::string source)
       : format_(std::move(format)),
-        cursor_(*format_, files, spec.trainer_id, spec.trainer_count),
+        cursor_(*format_, files, spec),
         window_(format_->fields(), spec.memory_limit),
         window_size_(static_cast<uint64_t>(spec.window)),
         batch_size_(static_cast<uint64_t>(spec.batch_size)),
@@ -106,10 +106,10 @@ class StreamReader : public Reader {
 }  // namespace
 
 std::unique_ptr<Reader> stream_lines(std::unique_ptr<LineFormat> format, const std::string& name,
-                                     const std::vector<std::string>& files, const ReaderSpec& spec,
+                                     const LineFiles& files, const ReaderSpec& spec,
                                      const std::string& part) {
-  std::string source = text(name, ": records streamed from ", files.front());
-  if (files.size() > 1) source += text(" and ", files.size() - 1, " more");
+  std::string source = text(name, ": records streamed from ", files.names.front());
+  if (files.names.size() > 1) source += text(" and ", files.names.size() - 1, " more");
   source += text(", ", spec.window, " at a time", part);
   return std::make_unique<StreamReader>(std::move(format), files, spec, std::move(source));
 }

@@ -9,7 +9,7 @@ namespace paddle {
 // `part` is the end of the sentence of Reader::source(). Going to a position reads the files up to
 // its window.
 std::unique_ptr<Reader> stream_lines(std::unique_ptr<LineFormat> format, const std::string& name,
-                                     const std::vector<std::string>& files, const ReaderSpec& spec,
+                                     const LineFiles& files, const ReaderSpec& spec,
                                      const std::string& part);
 
 }  // namespace paddle

@@ -155,6 +155,17 @@ void check_works_dense(const Op& op) {
           lazy ? ", or lazy_mode: false in the optimizer" : "", " (", op_text(op), ")");
 }
 
+// The gradient of a table, and the parts that it is summed of.
+void leave_sparse(const Block& block, const TableSpec& table, std::set<std::string>& sparse) {
+  sparse.erase(table.grad);
+  for (const auto& op : block.ops()) {
+    if (op->in["W"] == Names{table.param})
+      for (const std::string& part : op->out["W@GRAD"]) sparse.erase(part);
+    if (op->out.uses(table.grad))
+      for (const std::string& part : op->in.all()) sparse.erase(part);
+  }
+}
+
 void check_param(const Block& block, const ParamUpdate& u,
                  const std::unordered_set<std::string>& made) {
   const Var& param = block.var(u.names.param);
@@ -181,6 +192,7 @@ Names make_gradients_dense(Program& main) {
   std::set<std::string> sparse;
   for (const auto& v : block.vars())
     if (v->kind == VarKind::selected_rows) sparse.insert(v->name);
+  for (const TableSpec& t : main.tables) leave_sparse(block, t, sparse);
   const auto has_sparse = [&](const Names& names) {
     return std::any_of(names.begin(), names.end(),
                        [&](const std::string& n) { return sparse.count(n) > 0; });
@@ -223,7 +235,7 @@ CutParts find_parts(const Program& main, const Program& startup) {
     parts.updates[it->second].ops.push_back(op.get());
     for (const std::string& name : op->out.all()) parts.updated.insert(name);
   }
-  require(!parts.updates.empty(), config,
+  require(!parts.updates.empty() || !main.tables.empty(), config,
           "the program has no optimizer, so there is nothing that pservers could do: call "
           "minimize(), or give the job an optimizer");
   const Writers writers(parts);

@@ -57,8 +57,11 @@ class Remote {
   virtual void pull(int32_t param, const View& value, uint64_t step) = 0;
   // The rows of distinct ids as `step` computes with them, one behind the other.
   virtual void pull_rows(int32_t table, std::span<const uint64_t> ids, float* rows, uint64_t step);
-  // Their gradients of this step, one row per id of the pull of the same step. Called once per
-  // table and step, also where there are no ids. The memory may be used anew when it returns.
+  // The learning rate of a table's next push, where the program itself computes it.
+  virtual void set_rate(int32_t /*table*/, float /*rate*/) {}
+  // The gradients of pulled rows of this step, one row per id of the pull of the same step. Called
+  // once per table and step, also where there are no ids. The memory may be used anew when it
+  // returns.
   virtual void push_rows(int32_t table, std::span<const uint64_t> ids, const float* grads,
                          uint64_t step);
 };

@@ -57,6 +57,10 @@ struct OpDef {
   // Every element of the outputs depends on the elements of the same place, and on one-element
   // inputs, alone: on a slice of its arrays the op does what it does on the whole.
   bool elementwise = false;
+  // Of optimizer ops: whether the update from selected rows leaves all other rows as they are.
+  bool (*keeps_other_rows)(const Op&) = nullptr;
+  // Of optimizer ops: {input slot of a state, setting of a table's rule that is its first value}.
+  std::vector<std::pair<std::string, std::string>> first_values = {};
   // Does more than write its outputs: a plan runs it also where nothing reads them.
   bool has_effect = false;
 };

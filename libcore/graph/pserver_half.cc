@@ -52,6 +52,9 @@ class Maker {
     Block& global = half_.main.global();
     int32_t parent = 0;
     if (!parts_.lr_ops.empty()) parent = add_schedule();
+    for (const TableSpec& t : main_.program().tables)
+      if (const Var* v = main_.find(t.learning_rate); v && !has(v->name))
+        keep(*v, v->name, v->shape, 0);
     BlockRefs blocks;
     if (parent > 0) blocks.indices.push_back(parent);
     Strings grad_to_block;
@@ -70,7 +73,7 @@ class Maker {
     const OpRoleGuard guard(half_.main, role::rpc);
     global.append({.type = "listen_and_serv",
                    .in = {{"X", inputs}},
-                   .attrs = {{"endpoint", options_.endpoints[shard]},
+                   .attrs = {{"endpoint", all_endpoints(options_)[shard]},
                              {"Fanin", static_cast<int32_t>(options_.trainers)},
                              {"sync_mode", options_.sync},
                              {"pserver_id", static_cast<int32_t>(shard)},
@@ -100,6 +103,7 @@ class Maker {
     for (const ParamUpdate& u : parts_.updates)
       for (const Op* op : u.ops)
         for (const std::string& name : op->in.all()) read.insert(name);
+    for (const TableSpec& t : main_.program().tables) read.insert(t.learning_rate);
     for (const Op* op : parts_.lr_ops) {
       for (const std::string& name : all_names(*op)) {
         const Var& v = main_.var(name);

@@ -43,6 +43,8 @@ struct TableSpec {
   uint64_t expire_floor = 0;
   uint64_t memory_limit = 0;  // bytes of one shard's part; 0 = none
   bool evict = false;
+
+  bool operator==(const TableSpec&) const = default;
 };
 
 }  // namespace paddle

@@ -1,8 +1,11 @@
 #include "graph/transpile.h"
 
+#include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "base/error.h"
+#include "graph/find_tables.h"
 #include "graph/halves.h"
 #include "graph/slicing.h"
 
@@ -15,7 +18,7 @@ void check_options(const TranspileOptions& o) {
   require(!o.endpoints.empty(), bad_options,
           "there is no pserver to cut the program for: give --pservers=HOST:PORT[,…]");
   std::set<std::string> seen;
-  for (const std::string& e : o.endpoints)
+  for (const std::string& e : all_endpoints(o))
     require(seen.insert(e).second, bad_options, "the pserver ", e,
             " is listed twice: every shard has a port of its own");
   require(o.trainers >= 1, bad_options, "a job needs at least one trainer: give --trainers=N");
@@ -58,6 +61,25 @@ std::vector<SliceSpec> make_slices(const Block& main, const CutParts& parts,
   return slices;
 }
 
+// Sparse shards, or where there are none all dense ones.
+std::vector<size_t> table_shards(const Program& main, const TranspileOptions& o) {
+  if (main.tables.empty()) return {};
+  const bool own = !o.sparse_endpoints.empty();
+  std::vector<size_t> out(own ? o.sparse_endpoints.size() : o.endpoints.size());
+  std::iota(out.begin(), out.end(), own ? o.endpoints.size() : 0);
+  return out;
+}
+
+// Of a startup program: tables make the states of their rows themselves.
+void drop_states(Block& startup, const std::set<std::string>& states) {
+  startup.remove_ops([&](const Op& op) {
+    const Names outs = op.out.all();
+    return !outs.empty() && std::all_of(outs.begin(), outs.end(),
+                                        [&](const std::string& n) { return states.count(n) > 0; });
+  });
+  startup.remove_vars(states);
+}
+
 // Persistable variables that no update changes: one copy in each shard.
 Names shared_variables(const Block& main, const CutParts& parts) {
   std::set<std::string> found;
@@ -70,15 +92,29 @@ Names shared_variables(const Block& main, const CutParts& parts) {
   for (const Op* op : parts.lr_ops) add(*op);
   for (const ParamUpdate& u : parts.updates)
     for (const Op* op : u.ops) add(*op);
+  for (const TableSpec& t : main.program().tables)
+    if (const Var* v = main.find(t.learning_rate); v && v->persistable) found.insert(v->name);
   return {found.begin(), found.end()};
 }
 
 }  // namespace
 
+Names all_endpoints(const TranspileOptions& options) {
+  Names out = options.endpoints;
+  out.insert(out.end(), options.sparse_endpoints.begin(), options.sparse_endpoints.end());
+  return out;
+}
+
 Cut transpile(const Program& main, const Program& startup, const TranspileOptions& options) {
   check_options(options);
   Cut cut;
   Program dense(main);
+  Program first(startup);
+  if (options.tables) {
+    const TakenTables taken = take_tables(dense, startup);
+    cut.notes = taken.notes;
+    drop_states(first.global(), taken.states);
+  }
   for (const std::string& table : make_gradients_dense(dense))
     cut.notes.push_back(text("the gradient of '", table,
                              "' is sent whole, as with is_sparse: false: shards hold dense "
@@ -88,12 +124,13 @@ Cut transpile(const Program& main, const Program& startup, const TranspileOption
   cut.slices = make_slices(dense.global(), parts, options, cut.notes);
   place_slices(cut.slices, options.endpoints.size(), options.split);
   cut.trainer = trainer_half(dense, parts, cut.slices, options);
-  cut.trainer_startup = trainer_startup(startup, parts, cut.slices, options);
-  for (size_t shard = 0; shard < options.endpoints.size(); ++shard) {
+  cut.trainer_startup = trainer_startup(first, parts, cut.slices, options);
+  for (size_t shard = 0; shard < all_endpoints(options).size(); ++shard) {
     PserverHalf half = pserver_half(dense, startup, parts, cut.slices, shard, options);
     cut.pservers.push_back(std::move(half.main));
     cut.startups.push_back(std::move(half.startup));
   }
+  cut.table_shards = table_shards(dense, options);
   cut.shared = shared_variables(dense.global(), parts);
   return cut;
 }

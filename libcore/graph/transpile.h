@@ -29,7 +29,12 @@ struct TranspileOptions {
   bool slice_var_up = true;       // false: a parameter stays in one piece
   int64_t min_block_size = 8192;  // elements of the smallest slice
   SplitMethod split = SplitMethod::by_bytes;
+  // Sparse parameters become tables (find_tables.h); false: dense slices like the others.
+  bool tables = false;
 };
+
+// Dense ones first: what shard numbers count.
+Names all_endpoints(const TranspileOptions& options);
 
 // A run of whole rows of one parameter. Its id is its place in Cut::slices.
 struct SliceSpec {
@@ -56,7 +61,7 @@ struct Cut {
   std::vector<SliceSpec> slices;  // parameter after parameter
   Program trainer;                // Fluid's form: send, send_barrier, recv, fetch_barrier
   Program trainer_startup;        // the startup program, with Fluid's receives at its end
-  std::vector<Program> pservers;  // one per endpoint; block 0 holds listen_and_serv
+  std::vector<Program> pservers;  // one per endpoint, dense ones first; block 0: listen_and_serv
   std::vector<Program> startups;  // of the pservers: first values of what their programs keep
   // Which shards keep the tables of `trainer`: indices into the endpoints, dense ones first. The
   // row of an id is in part shard_of(id, table_shards.size()), which the shard of that place keeps.
@@ -67,9 +72,10 @@ struct Cut {
 
 // Cuts what minimize() made; the halves of the pservers are the same whatever the trainer's id.
 // A parameter whose update needs the whole gradient (a clip by norm) stays in one piece; sparse
-// gradients become dense ones; Cut::notes names both. Throws Error(config) for what cannot be cut:
-// no optimizer, a program that is half of a cut already, a clip by the global norm of several
-// parameters, an update rule that is defined on sparse gradients only.
+// gradients of parameters that are no tables become dense ones; Cut::notes names both. Throws
+// Error(config) for what cannot be cut: no optimizer, a program that is half of a cut already, a
+// clip by the global norm of several parameters, an update rule that is defined on sparse gradients
+// only.
 Cut transpile(const Program& main, const Program& startup, const TranspileOptions& options);
 
 // The placement for people: one row per shard with slices, bytes and share of the mean, then the

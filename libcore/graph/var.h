@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "graph/table_spec.h"
 #include "tensor/dtype.h"
 #include "tensor/shape.h"
 
@@ -46,6 +47,9 @@ struct ParamInfo {
   Regularizer regularizer;  // overrides the optimizer's
   GradientClip clip;
   bool model_average = true;
+  // It is a sparse table, and this is how its rows are kept; what the ops of the program say (the
+  // update, first values) is not filled in.
+  std::optional<TableSpec> table = {};
   bool operator==(const ParamInfo&) const = default;
 };
 
@@ -59,6 +63,9 @@ struct Var {
   bool stop_gradient = false;
   bool need_check_feed = false;
   std::optional<ParamInfo> param;
+  // Not "": the sparse table (the name of its parameter) that keeps the values of this parameter or
+  // state, so the variable never has memory of its own. Not saved.
+  std::string table = {};
   std::string foreign;  // the saved record, where it says more than the fields above (a reader's
                         // parts, a type that we do not know): carried along
 

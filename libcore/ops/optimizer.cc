@@ -131,6 +131,16 @@ Kernel bind_optimizer(const Bind& b) {
   });
 }
 
+bool keeps_other_rows(const Op& op) {
+  const Rule& rule = rule_of(op);
+  std::vector<float> numbers(rule.inputs.size(), 0.0f);
+  for (const optim::Setting& s : rule.settings)
+    numbers.push_back(std::holds_alternative<bool>(s.fallback)
+                          ? static_cast<float>(op.attrs.get<bool>(s.name, false))
+                          : op.attrs.get<float>(s.name, 0));
+  return !rule.f32.all_rows(rule, numbers);
+}
+
 OpDef define(const Rule& rule) {
   OpDef def{.type = rule.type,
             .in = {{"Param"}, {"Grad"}},
@@ -138,11 +148,13 @@ OpDef define(const Rule& rule) {
             .infer = infer_optimizer,
             .bind = bind_optimizer,
             .inplace = {{"Param", "ParamOut"}},
-            .elementwise = rule.elementwise};
+            .elementwise = rule.elementwise,
+            .keeps_other_rows = keeps_other_rows};
   for (const optim::State& s : rule.states) {
     def.in.push_back({s.in, s.optional ? SlotDef::optional : SlotDef::one});
     def.out.push_back({s.out, s.optional ? SlotDef::optional : SlotDef::one});
     def.inplace.emplace_back(s.in, s.out);
+    if (!s.first_key.empty()) def.first_values.emplace_back(s.in, s.first_key);
   }
   for (const std::string& input : rule.inputs) def.in.push_back({input});
   for (const optim::Power& p : rule.powers) def.out.push_back({advanced(p), SlotDef::optional});

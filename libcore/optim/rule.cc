@@ -62,6 +62,13 @@ int count_states(const Rule& rule, std::span<const T> numbers) {
   return count;
 }
 
+template <class T, class Choose>
+bool changes_all_rows(const Rule& rule, std::span<const T> numbers) {
+  bool all = false;
+  Choose{}(Numbers<T>(rule.numbers, numbers), [&](const auto&, bool all_rows) { all = all_rows; });
+  return all;
+}
+
 template <class T>
 void add_rows(const Rule&, const Call<T>& call, const Rows<T>& rows) {
   scatter_add_rows(call.device, rows.ids, rows.count, rows.width, -call.numbers[0], rows.values,
@@ -82,7 +89,7 @@ template <class Choose>
 Rule rule(Description description, Choose) {
   Rule r = described(std::move(description));
   r.f32 = {run_dense<float, Choose>, run_rows<float, Choose>, run_rows_at<float, Choose>,
-           count_states<float, Choose>};
+           count_states<float, Choose>, changes_all_rows<float, Choose>};
   r.f64 = {run_dense<double, Choose>, run_rows<double, Choose>};
   return r;
 }

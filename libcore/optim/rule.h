@@ -57,6 +57,8 @@ struct Updates {
   void (*rows_at)(const Rule&, std::span<const T> numbers, const RowsAt<T>&) = nullptr;
   // How many states these numbers need; optional ones come last.
   int (*states)(const Rule&, std::span<const T> numbers) = nullptr;
+  // Whether `rows` changes rows without a gradient too.
+  bool (*all_rows)(const Rule&, std::span<const T> numbers) = nullptr;
 };
 
 struct Rule : Description {

@@ -10,8 +10,8 @@
 //   on_trainer_loss,
 //             max_staleness, async_lagged_grad_discard_ratio, snapshot_dir, snapshot_period,
 //             snapshots_keep, log_period_server
-//   run       role, is_worker, current_endpoint
-//   launch    server_num, worker_num
+//   run       role, is_worker, current_endpoint, kubernetes, pservers_num, pserver_service
+//   launch    server_num, worker_num, python and the machines (paddle/nodes.h)
 //   status    pservers and the ports, watch, json
 #include "options/tables.h"
 
@@ -180,7 +180,9 @@ OptionTable pserver_rows() {
       {"async_lagged_grad_discard_ratio", real, "0",
        "Drop async gradients that lag this many times the number of trainers; 0 drops none",
        trainers, at_least(0)},
-      {"snapshot_dir", text, "", "Directory of the snapshots; \"\" makes none", snapshots},
+      {"snapshot_dir", text, "",
+       "Directory of the snapshots, below the workspace unless it is absolute; \"\" makes none",
+       snapshots},
       {"snapshot_period", integer, "100", "Steps from one snapshot to the next", snapshots,
        between(1, most)},
       {"snapshots_keep", integer, "3", "Newest snapshots that are kept", snapshots,
@@ -244,6 +246,29 @@ OptionTable run_rows() {
   using enum OptionType;
   const std::string group = "Role";
   return {
+      {.name = "kubernetes",
+       .type = flag,
+       .default_value = "false",
+       .help = "Take number and peers from the pod: its name or completion index, and the names of "
+               "the pservers' StatefulSet",
+       .group = group,
+       .in_job_file = false},
+      {.name = "pservers_num",
+       .type = integer,
+       .default_value = "0",
+       .help = "With kubernetes: replicas of the pservers' StatefulSet",
+       .group = group,
+       .check = between(0, 65535),
+       .environment = {"PADDLE_PSERVERS_NUM"},
+       .in_job_file = false},
+      {.name = "pserver_service",
+       .default_value = "pserver",
+       .help =
+           "With kubernetes: the headless service of the pservers; its StatefulSet has the same "
+           "name",
+       .group = group,
+       .environment = {"PADDLE_PSERVER_SERVICE"},
+       .in_job_file = false},
       {.name = "role",
        .default_value = "",
        .help = "PSERVER or TRAINER",
@@ -264,15 +289,54 @@ OptionTable run_rows() {
   };
 }
 
+// paddle launch: a job on several machines.
+OptionTable machine_rows() {
+  using enum OptionType;
+  const std::string group = "Machines";
+  const auto row = [&](const char* name, OptionType type, const char* value, const char* help,
+                       OptionCheck check = nullptr) {
+    return Option{.name = name,
+                  .type = type,
+                  .default_value = value,
+                  .help = help,
+                  .group = group,
+                  .check = std::move(check),
+                  .in_job_file = false};
+  };
+  return {
+      row("hosts", text, "",
+          "Machines to start the job on by ssh, separated by commas: [user@]host[:port of sshd]; "
+          "each gets server_num pservers and worker_num trainers, without these one of each"),
+      row("hostfile", text, "", "File with the hosts, one a line, in place of hosts"),
+      row("job_dispatch_package", text, "",
+          "Directory whose contents are copied to the workspace of every host first"),
+      row("ssh", text, "ssh", "Command that reaches a host, with its options"),
+      row("remote_program", text, "paddle", "The program paddle on the hosts"),
+      row("nodes", text, "",
+          "The machines of a job, separated by commas, if this command is started on each of them"),
+      row("node_rank", integer, "0", "Which of the nodes this one is, from 0", between(0, 65534)),
+      row("slurm", flag, "false", "Take nodes and node_rank from the variables of Slurm's srun"),
+      row("stop_with_input", flag, "false",
+          "Stop when standard input ends, or says nothing for 15 s: whoever started this is gone"),
+      row("token_with_input", flag, "false",
+          "Take the job's token from the first line of standard input; --hosts sends it"),
+  };
+}
+
 OptionTable launch_rows() {
   using enum OptionType;
   const std::string group = "Processes";
-  return {
-      {"server_num", integer, "2", "Pservers to start", group, between(1, 256)},
-      {"worker_num", integer, "2", "Trainers to start", group, between(1, 1024)},
-      {"pin_cpus", flag, "true",
-       "Keep each trainer to its share of the processors, where there are enough for all", group},
-  };
+  return join(
+      {{{"server_num", integer, "2", "Pservers to start", group, between(1, 256)},
+        {"worker_num", integer, "2", "Trainers to start", group, between(1, 1024)},
+        {"pin_cpus", flag, "true",
+         "Keep each trainer to its share of the processors, where there are enough for all", group},
+        {.name = "python",
+         .default_value = "python3",
+         .help = "What runs the trainers where config is a Python script (*.py)",
+         .group = group,
+         .in_job_file = false}},
+       machine_rows()});
 }
 
 std::string program_with(const std::string& name) {

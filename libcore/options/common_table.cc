@@ -45,6 +45,16 @@ OptionTable common_options() {
        .help = "Log to stderr besides the file; without it only errors go there",
        .group = log,
        .environment = {"GLOG_logtostderr"}},
+      {"max_log_size", integer, "100", "MiB of a log file, after which a next one follows", log,
+       between(1, 1 << 20)},
+      {"max_log_files", integer, "10",
+       "Log files that are kept of each severity; the oldest are removed", log, between(1, 100000)},
+      {.name = "record_file",
+       .default_value = "",
+       .help = "File that gets every option of this run, to be repeated with --flagfile; \"\" is "
+               "job/ in the workspace where that is given",
+       .group = log,
+       .in_job_file = false},
       {"verbose", flag, "false",
        "On a terminal: show the log lines; without it progress, results and warnings", log},
       {.name = "minloglevel",
@@ -78,6 +88,8 @@ LogOptions log_options(const Options& options, const std::string& program) {
   log.program = program;
   log.log_dir = options.text("log_dir");
   if (log.log_dir.empty()) log.log_dir = options.text("workspace") + "/log";
+  log.max_file_bytes = static_cast<uint64_t>(options.integer("max_log_size")) << 20;
+  log.max_files = static_cast<size_t>(options.integer("max_log_files"));
   log.to_stderr = options.flag("logtostderr");
   log.min_level = static_cast<int>(options.integer("minloglevel"));
   log.verbosity = static_cast<int>(options.integer("v"));

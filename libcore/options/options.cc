@@ -35,6 +35,19 @@ std::string without_trailing_blanks(const std::string& lines) {
   return out;
 }
 
+// PADDLE_TRAINERS is a number in PaddlePaddle's guides and the list of the trainers' hosts in the
+// environment of its Kubernetes operators: a list counts as its length.
+std::string trainers_of(const std::string& value) {
+  if (value.find_first_of(",.:-") == std::string::npos) return value;  // a number, or a mistake
+  size_t hosts = 0;
+  bool blank = true;
+  for (const char c : value + ",") {
+    if (c == ',') hosts += blank ? 0 : 1;
+    blank = c == ',' || (blank && c == ' ');
+  }
+  return std::to_string(hosts);
+}
+
 }  // namespace
 
 std::string problem_list(std::span<const std::string> problems) {
@@ -97,7 +110,7 @@ std::vector<std::string> Options::read_environment(const Environment& environmen
     for (const std::string& name : option.environment)
       if (const auto found = environment.find(name);
           found != environment.end() && !found->second.empty())
-        take(option, name, found->second);
+        take(option, name, name == "PADDLE_TRAINERS" ? trainers_of(found->second) : found->second);
   return problems;
 }
 
@@ -195,13 +208,21 @@ line.
   return without_trailing_blanks(out.str());
 }
 
-std::string Options::print() const {
-  std::string out;
+std::vector<Options::Setting> Options::settings() const {
+  std::vector<Setting> out;
   for (const Option& option : table_) {
     const Value& value = values_.at(option.name);
-    const std::string line = option.name + "=" + value.value;
-    out += line + std::string(line.size() < 40 ? 40 - line.size() : 1, ' ') + "# " + value.source +
-           "\n";
+    out.push_back({option.name, value.value, value.source, value.rank != Rank::by_default});
+  }
+  return out;
+}
+
+std::string Options::print() const {
+  std::string out;
+  for (const Setting& s : settings()) {
+    const std::string line = s.name + "=" + s.value;
+    out +=
+        line + std::string(line.size() < 40 ? 40 - line.size() : 1, ' ') + "# " + s.source + "\n";
   }
   return out;
 }

@@ -47,6 +47,12 @@ class Options {
   // "flag --x", "environment variable X", "job.json:12" or "default".
   const std::string& source(const std::string& name) const;
 
+  struct Setting {
+    std::string name, value, source;
+    bool given = false;
+  };
+  std::vector<Setting> settings() const;  // all, in the table's order
+
   // --help: grouped rows with defaults, other names and variables. `usage` is its first line.
   std::string help(const std::string& usage) const;
   // --print_config: `name=value  # source`, one per line, in the table's order.

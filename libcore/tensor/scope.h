@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <typeindex>
 #include <utility>
 #include <vector>
 
@@ -25,7 +26,9 @@ class Scope {
  public:
   Scope() : id_(++last_id_) {}
   Scope(Scope&& other) noexcept
-      : id_(std::exchange(other.id_, ++last_id_)), vars_(std::move(other.vars_)) {}
+      : id_(std::exchange(other.id_, ++last_id_)),
+        vars_(std::move(other.vars_)),
+        parts_(std::move(other.parts_)) {}
   Scope& operator=(Scope&&) = delete;
 
   // No two scopes of a process have the same: an address may be used again, and plans are kept by
@@ -57,10 +60,25 @@ class Scope {
     return out;
   }
 
+  // What else lives as long as the variables (the rows of sparse tables): one object of a type,
+  // made when it is first asked for.
+  template <class T>
+  T& part() {
+    std::shared_ptr<void>& p = parts_[typeid(T)];
+    if (!p) p = std::make_shared<T>();
+    return *static_cast<T*>(p.get());
+  }
+  template <class T>
+  const T* find_part() const {
+    const auto it = parts_.find(typeid(T));
+    return it == parts_.end() ? nullptr : static_cast<const T*>(it->second.get());
+  }
+
  private:
   static inline std::atomic<uint64_t> last_id_{0};
   uint64_t id_;
   std::map<std::string, Variable, std::less<>> vars_;
+  std::map<std::type_index, std::shared_ptr<void>> parts_;
 };
 
 }  // namespace paddle

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "wire/binding.h"
 #include "wire/messages.h"
-#include "wire/stream.h"
 #include "wire/token.h"
 
 namespace paddle::wire {

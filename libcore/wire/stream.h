@@ -4,7 +4,6 @@
 
 #include <sys/uio.h>
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -12,6 +11,7 @@
 #include <system_error>
 
 #include "wire/asio.h"
+#include "wire/binding.h"
 
 namespace paddle::wire {
 
@@ -28,9 +28,6 @@ class StreamUser {
   virtual ~StreamUser() = default;
   virtual void on_ready(StreamEvent event, const std::error_code& error) = 0;
 };
-
-// What only the two ends of a TLS connection know, to bind proofs to it; zeros without TLS.
-using Binding = std::array<std::byte, 32>;
 
 class Stream {
  public:

@@ -27,6 +27,10 @@ struct PyCut {
 // concern it, then `flags` by name, then the defaults. Roles and addresses are the script's own.
 Options script_options(const OptionTable& table, const std::map<std::string, std::string>& flags);
 
+// Log files of this process as a daemon has them, where PADDLE_INIT_WORKSPACE, PADDLE_INIT_LOG_DIR
+// or GLOG_log_dir asks for them; the first call for a program counts.
+void begin_script_log(const Options& options, const std::string& program);
+
 // A trainer's part in a job. It begins with the first step, in the scope of that step.
 class PyJob {
  public:

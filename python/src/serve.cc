@@ -1,8 +1,11 @@
 // A pserver inside a Python process: the very shard of `paddle pserver`.
 #include <unistd.h>
 
+#include <utility>
+
 #include "base/file.h"
 #include "base/log.h"
+#include "base/version.h"
 #include "graph/text.h"
 #include "job.h"
 #include "options/environment.h"
@@ -74,13 +77,13 @@ ShardOptions shard_of(const ProgramPtr& program, const Op& listen, const Options
                       std::map<std::string, Tensor> presets) {
   ShardOptions s = shard_options(o);
   const wire::Endpoint at = listening_endpoint(listen.attrs.get<std::string>("endpoint"));
-  s.host = at.host;
-  s.port = at.port;
+  s.listen.host = at.host;
+  s.listen.port = at.port;
   s.trainers = static_cast<uint32_t>(listen.attrs.get<int32_t>("Fanin"));
   s.index = static_cast<size_t>(std::max(0, listen.attrs.get<int32_t>("pserver_id")));
-  s.spin_microseconds = o.integer("spin_microseconds");
-  s.check = [program](const StoreConfig& c) { return difference(*program, c); };
-  s.presets = std::move(presets);
+  s.listen.spin_microseconds = o.integer("spin_microseconds");
+  s.own.check = [program](const StoreConfig& c) { return difference(*program, c); };
+  s.own.presets = std::move(presets);
   return s;
 }
 
@@ -91,7 +94,7 @@ std::unique_ptr<Server> open_server(const ShardOptions& s) {
     return std::make_unique<Server>(std::vector<ShardOptions>{s});
   } catch (const Error& e) {
     ShardOptions everywhere = s;
-    everywhere.host.clear();
+    everywhere.listen.host.clear();
     try {
       auto server = std::make_unique<Server>(std::vector<ShardOptions>{everywhere});
       log_warn(text(e.what(), "; listening on every address instead"));
@@ -112,10 +115,11 @@ void serve(const ProgramPtr& program, const std::map<std::string, PyTensor>& pre
   std::map<std::string, Tensor> values;
   for (const auto& [name, tensor] : presets) values[name] = tensor.get();
   const ShardOptions s = shard_of(program, *listen, o, std::move(values));
+  begin_script_log(o, "paddle_pserver2");
   const py::gil_scoped_release others;
   const std::unique_ptr<Server> server = open_server(s);
-  log_info(text("Server listening on ", s.host, ":", server->port(0)));
-  if (s.port == 0)
+  log_info(text("Server listening on ", s.listen.host, ":", server->port(0)));
+  if (s.listen.port == 0)
     write_file_atomically(chosen_port_file(), std::to_string(server->port(0)) + "\n");
   if (!o.text("ready_file").empty()) write_file_atomically(o.text("ready_file"), server->lines());
   server->serve();
@@ -131,7 +135,7 @@ Options script_options(const OptionTable& table, const std::map<std::string, std
   Environment environment;
   for (const auto& [name, value] : current_environment())
     if (name.starts_with("PADDLE_INIT_") || name.starts_with("FLAGS_communicator_") ||
-        name == "PADDLE_TOKEN_FILE")
+        name.starts_with("GLOG_") || name == "PADDLE_TOKEN_FILE")
       environment[name] = value;
   for (const char* own : {"PADDLE_INIT_PORT", "PADDLE_INIT_PSERVERS", "PADDLE_INIT_TRAINER_ID",
                           "PADDLE_INIT_NUM_GRADIENT_SERVERS", "PADDLE_INIT_HOST"})
@@ -140,6 +144,14 @@ Options script_options(const OptionTable& table, const std::map<std::string, std
   for (const auto& [name, value] : flags)
     if (!options.given(name)) options.replace(name, value, "the script");
   return options;
+}
+
+void begin_script_log(const Options& options, const std::string& program) {
+  static std::string begun;  // a process has one log
+  if (!options.given("log_dir") && !options.given("workspace")) return;
+  if (std::exchange(begun, program) == program) return;
+  start_log(log_options(options, program));
+  log_info("PaddlePaddle " + version_text() + ": " + program + " of a Python script");
 }
 
 void bind_serve(py::module_& m) {

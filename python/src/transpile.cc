@@ -109,6 +109,7 @@ void PyJob::begin(const ScopePtr& scope) {
   require(!client_ || scope == scope_, Error::Kind::config,
           "this trainer began in another scope: all steps of one job run in one scope");
   if (client_) return;
+  begin_script_log(script_options(trainer_options(), flags_), "paddle_trainer");
   for (const std::string& note : cut_->cut.notes) log_info(note);
   client_ = std::make_unique<StepClient>(cut_->cut, scope->scope, ps_options(*cut_, flags_));
   scope_ = scope;

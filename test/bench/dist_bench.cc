@@ -1,14 +1,16 @@
-// dist_bench w1|w4 [seconds per turn]: sync training with 2 trainers and 2 pservers on this
-// machine: real paddle_pserver processes; trainers with the executor and the client of the real
-// trainer, and their data in memory, as the peers have it, each on its share of the CPUs, as paddle
-// launch starts them. w1: steps per second. w4: the dense part of W4, beside the same two processes
-// training on their own at the same time. JSON lines.
+// dist_bench w1|w4|w5 [seconds per turn]: training with 2 trainers and 2 pservers on this machine:
+// real paddle_pserver processes; trainers with the executor and the client of the real trainer, and
+// their data in memory, as the peers have it, each on its share of the CPUs, as paddle launch
+// starts them. w1: steps per second. w4: the dense part of W4, w5: all of it with its sparse table,
+// sync and async, both beside the same two processes training on their own at the same time. JSON
+// lines.
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/version.h"
@@ -32,7 +34,7 @@ constexpr int trainers = 2, turns = 5;
 struct Workload {
   Net net;
   std::string loss;
-  Tensor x, y;
+  std::vector<std::pair<std::string, Tensor>> data;  // by the names of the feeds
   int64_t batch = 0;
   std::vector<std::pair<std::string, Tensor>> values;  // first ones, of parameters
 };
@@ -44,8 +46,7 @@ std::unique_ptr<Workload> w1(const Line& line) {
   data(b, "y", {1});
   w->loss = mean(b, square_error_cost(b, fc(b, "x", 1), "y"));
   minimize(b, w->loss, Optimizer("sgd", 0.001));
-  w->x = line.x;
-  w->y = line.y;
+  w->data = {{"x", line.x}, {"y", line.y}};
   w->batch = 20;
   w->values = {{"fc_0.w_0", xavier(4, 13, 1)}};
   return w;
@@ -61,8 +62,7 @@ std::unique_ptr<Workload> w4_dense() {
   for (int k = 0; k < 3; ++k) h = fc(b, h, 400, {.act = "relu"});
   w->loss = mean(b, cross_entropy(b, fc(b, h, 2, {.act = "softmax"}), "y"));
   minimize(b, w->loss, Optimizer("sgd", 1e-4));
-  w->x = uniform(31, {n, 273}, 0, 1);
-  w->y = integers(32, {n, 1}, 2);
+  w->data = {{"x", uniform(31, {n, 273}, 0, 1)}, {"y", integers(32, {n, 1}, 2)}};
   w->batch = 1000;
   w->values = {{"fc_0.w_0", xavier(34, 273, 400)},
                {"fc_1.w_0", xavier(35, 400, 400)},
@@ -71,35 +71,70 @@ std::unique_ptr<Workload> w4_dense() {
   return w;
 }
 
+// W4 whole: 13 numbers and 26 ids, which share a sparse table, and the AUC.
+std::unique_ptr<Workload> w5(const Clicks& clicks, int64_t batch) {
+  auto w = std::make_unique<Workload>();
+  const Builder b(w->net);
+  data(b, "dense", {13});
+  data(b, "ids", {26, 1}, {.dtype = DType::i64});
+  data(b, "y", {1}, {.dtype = DType::i64});
+  const std::string e = embedding(b, "ids", {Clicks::height, 10}, {.is_sparse = true});
+  std::string h = concat(b, Names{"dense", reshape(b, e, {-1, 260})}, 1);
+  for (int k = 0; k < 3; ++k) h = fc(b, h, 400, {.act = "relu"});
+  const std::string p = fc(b, h, 2, {.act = "softmax"});
+  w->loss = mean(b, cross_entropy(b, p, "y"));
+  auc(b, p, "y");
+  minimize(b, w->loss, Optimizer("sgd", 1e-4));
+  w->data = {{"dense", clicks.dense}, {"ids", clicks.ids}, {"y", clicks.y}};
+  w->batch = batch;
+  w->values = {{"embedding_0.w_0", xavier(33, Clicks::height, 10)},
+               {"fc_0.w_0", xavier(34, 273, 400)},
+               {"fc_1.w_0", xavier(35, 400, 400)},
+               {"fc_2.w_0", xavier(36, 400, 400)},
+               {"fc_3.w_0", xavier(37, 400, 2)}};
+  return w;
+}
+
+struct Setup {
+  bool remote = true;  // through pservers; else each trainer on its own
+  bool pinned = true;  // to the share of the CPUs that paddle launch gives to a trainer by default
+  wire::Mode mode = wire::Mode::sync;
+};
+
 // One trainer: every second batch of the data, through the pservers or, where there are none, on
 // its own.
 class Trainer {
  public:
-  Trainer(const Workload& w, uint32_t id, const Names& endpoints)
+  Trainer(const Workload& w, uint32_t id, const Names& endpoints, wire::Mode mode)
       : executor_({.threads = 1}), remote_(!endpoints.empty()) {
     flush_denormals();
     executor_.run(w.net.startup, scope_);
     for (const auto& [name, value] : w.values) scope_.var(name).tensor = value.clone();
-    for (int64_t at = id * w.batch; at + w.batch <= w.x.shape()[0]; at += trainers * w.batch) {
-      x_.push_back(w.x.rows(at, at + w.batch));
-      y_.push_back(w.y.rows(at, at + w.batch));
+    Names feeds;
+    for (const auto& [name, all] : w.data) {
+      feeds.push_back(name);
+      std::vector<Tensor>& batches = batches_.emplace_back();
+      for (int64_t at = id * w.batch; at + w.batch <= all.shape()[0]; at += trainers * w.batch)
+        batches.push_back(all.rows(at, at + w.batch));
     }
     if (remote_) {
       cut_ = transpile(w.net.main, w.net.startup,
-                       {.trainer_id = id, .trainers = trainers, .endpoints = endpoints});
-      connect(id, endpoints);
+                       {.trainer_id = id,
+                        .trainers = trainers,
+                        .endpoints = endpoints,
+                        .sync = mode == wire::Mode::sync});
+      connect(id, endpoints, mode);
     }
     const PlanOptions options{.remote = client_.get()};
-    plan_ = std::make_unique<Plan>(remote_ ? cut_.trainer : w.net.main, 0, scope_, Names{"x", "y"},
+    plan_ = std::make_unique<Plan>(remote_ ? cut_.trainer : w.net.main, 0, scope_, feeds,
                                    Names{w.loss}, executor_.pool(), options);
   }
 
   void steps(int64_t count) {
     for (int64_t i = 0; i < count; ++i, ++step_) {
-      const size_t k = step_ % x_.size();
       if (remote_) client_->begin_step(step_, {}, {});
-      plan_->feed(0, x_[k]);
-      plan_->feed(1, y_[k]);
+      for (size_t f = 0; f < batches_.size(); ++f)
+        plan_->feed(f, batches_[f][step_ % batches_[f].size()]);
       plan_->run(step_);
       if (remote_) client_->end_step();
     }
@@ -116,12 +151,13 @@ class Trainer {
   }
 
  private:
-  void connect(uint32_t id, const Names& endpoints) {
+  void connect(uint32_t id, const Names& endpoints, wire::Mode mode) {
     PsOptions options;
     for (const std::string& e : endpoints)
       options.shards.push_back(wire::parse_endpoint(e, "the pserver"));
     options.hello = wire::make_hello(wire::Role::trainer);
     options.hello.job = options.hello.program = "bench";
+    options.hello.mode = mode;
     options.hello.trainer = id;
     options.hello.trainers = trainers;
     options.hello.shards = static_cast<uint32_t>(endpoints.size());
@@ -135,7 +171,7 @@ class Trainer {
   Cut cut_;
   std::unique_ptr<PsClient> client_;
   std::unique_ptr<Plan> plan_;
-  std::vector<Tensor> x_, y_;
+  std::vector<std::vector<Tensor>> batches_;  // of each feed
   uint64_t step_ = 0;
 };
 
@@ -144,11 +180,6 @@ struct Outcome {
   double trainer_cpu = 0;        // seconds per step of both trainers
   double pserver_cpu = 0;        // and of both pservers
   double before = 0, after = 0;  // what `check` says before the first step and after `warm_up`
-};
-
-struct Setup {
-  bool remote = true;  // through pservers; else each trainer on its own
-  bool pinned = true;  // to the share of the CPUs that paddle launch gives to a trainer by default
 };
 
 void keep_to_share(uint32_t id) {
@@ -170,7 +201,7 @@ Outcome run(const Workload& w, Setup place, int64_t warm_up, int64_t steps, cons
   }
   const auto one = [&](uint32_t id) -> std::vector<double> {
     if (place.pinned) keep_to_share(id);
-    Trainer t(w, id, endpoints);
+    Trainer t(w, id, endpoints, place.mode);
     const double before = check(t);
     t.steps(warm_up);
     const double after = check(t), start = seconds(), cpu = cpu_seconds(::getpid());
@@ -215,31 +246,47 @@ void measure_w1(double secs) {
       o.before, o.after);
 }
 
+// Samples per second through pservers beside those of the same two processes on their own.
+void measure_beside(const Workload& w, const std::string& what, Setup place, double secs,
+                    const Numbers& goals) {
+  const auto none = [](Trainer&) { return 0.0; };
+  const double per_step = static_cast<double>(trainers * w.batch);
+  Setup own = place;
+  own.remote = false;
+  const auto steps =
+      std::max<int64_t>(5, static_cast<int64_t>(secs * run(w, own, 5, 10, none).rate));
+  std::vector<double> together, alone;
+  double trainer = 0, pserver = 0;
+  for (int turn = 0; turn < turns; ++turn) {
+    const Outcome o = run(w, place, 5, steps, none);
+    together.push_back(per_step * o.rate);
+    trainer = o.trainer_cpu;
+    pserver = o.pserver_cpu;
+    alone.push_back(per_step * run(w, own, 5, steps, none).rate);
+  }
+  Numbers row = {{"ours", median(together)},
+                 {"raw", median(alone)},
+                 {"percent", 100 * median(together) / median(alone)},
+                 {"trainers_cpu_us_per_step", 1e6 * trainer},
+                 {"pservers_cpu_us_per_step", 1e6 * pserver}};
+  row.insert(row.end(), goals.begin(), goals.end());
+  print_row(what, "samples/s", row);
+}
+
 void measure_w4(double secs) {
   const auto w = w4_dense();
-  const auto none = [](Trainer&) { return 0.0; };
-  const double per_step = static_cast<double>(trainers * w->batch);
-  const auto steps = std::max<int64_t>(
-      5, static_cast<int64_t>(secs * run(*w, {.remote = false}, 5, 10, none).rate));
-  for (const bool pinned : {true, false}) {
-    std::vector<double> together, alone;
-    double trainer = 0, pserver = 0;
-    for (int turn = 0; turn < turns; ++turn) {
-      const Outcome o = run(*w, {.pinned = pinned}, 5, steps, none);
-      together.push_back(per_step * o.rate);
-      trainer = o.trainer_cpu;
-      pserver = o.pserver_cpu;
-      alone.push_back(per_step * run(*w, {.remote = false, .pinned = pinned}, 5, steps, none).rate);
-    }
-    print_row(text("W4 dense part, 2 x 2, sync, batch 1000", pinned ? "" : ", --pin_cpus=false"),
-              "samples/s",
-              {{"ours", median(together)},
-               {"raw", median(alone)},
-               {"percent", 100 * median(together) / median(alone)},
-               {"goal_percent", pinned ? 75 : 0},
-               {"trainers_cpu_us_per_step", 1e6 * trainer},
-               {"pservers_cpu_us_per_step", 1e6 * pserver}});
-  }
+  const std::string what = "W4 dense part, 2 x 2, sync, batch 1000";
+  measure_beside(*w, what, {}, secs, {{"goal_percent", 75}});
+  measure_beside(*w, what + ", --pin_cpus=false", {.pinned = false}, secs, {});
+}
+
+void measure_w5(double secs) {
+  const Clicks clicks;
+  for (const auto& [mode, name, small, large] : {std::tuple{wire::Mode::sync, "sync", 50e3, 95e3},
+                                                 {wire::Mode::async, "async", 60e3, 105e3}})
+    for (const int64_t batch : {100, 1000})
+      measure_beside(*w5(clicks, batch), text("W5, 2 x 2, ", name, ", batch ", batch),
+                     {.mode = mode}, secs, {{"goal", batch == 100 ? small : large}});
 }
 
 }  // namespace
@@ -250,10 +297,11 @@ int main(int argc, char** argv) {
   try {
     if (which == "w1") return measure_w1(secs), 0;
     if (which == "w4") return measure_w4(secs), 0;
+    if (which == "w5") return measure_w5(secs), 0;
   } catch (const Error& e) {
     std::fprintf(stderr, "dist_bench: %s\n", e.what());
     return 1;
   }
-  std::fprintf(stderr, "usage: dist_bench w1|w4 [seconds per turn]\n");
+  std::fprintf(stderr, "usage: dist_bench w1|w4|w5 [seconds per turn]\n");
   return 2;
 }

@@ -75,6 +75,24 @@ struct Line {
   }
 };
 
+// W4 and W5: 100000 samples of 13 numbers and 26 ids, and a label that follows from them.
+struct Clicks {
+  static constexpr int64_t samples = 100000, height = 1000001;
+  Tensor dense = uniform(31, {samples, 13}, 0, 1), ids = zipf_ids(32, samples, 26, height);
+  Tensor y{DType::i64, {samples, 1}};
+
+  Clicks() {
+    for (int64_t i = 0; i < samples; ++i) {
+      float s = 0;
+      for (int k = 0; k < 26; ++k) {
+        const auto id = static_cast<uint64_t>(ids.data<int64_t>()[i * 26 + k]);
+        s += static_cast<float>(mix64(id) >> 40) * 0x1p-24f - .5f;
+      }
+      y.data<int64_t>()[i] = s + 2 * (dense.data<float>()[i * 13] - .5f) > 0.3f;
+    }
+  }
+};
+
 inline double seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }

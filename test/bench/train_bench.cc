@@ -192,24 +192,14 @@ void w3(double secs) {
 }
 
 void w4(double secs) {
-  const int64_t n = 100000, height = 1000001;
-  const Tensor dense = uniform(31, {n, 13}, 0, 1), ids = zipf_ids(32, n, 26, height);
-  Tensor y(DType::i64, {n, 1});
-  for (int64_t i = 0; i < n; ++i) {
-    float s = 0;
-    for (int k = 0; k < 26; ++k)
-      s += static_cast<float>(mix64(static_cast<uint64_t>(ids.data<int64_t>()[i * 26 + k])) >> 40) *
-               0x1p-24f -
-           .5f;
-    y.data<int64_t>()[i] = s + 2 * (dense.data<float>()[i * 13] - .5f) > 0.3f;
-  }
+  const Clicks clicks;
   for (const int64_t batch : {100, 1000}) {
     Workload w;
     const Builder b(w.net);
     data(b, "dense", {13});
     data(b, "ids", {26, 1}, {.dtype = DType::i64});
     data(b, "y", {1}, {.dtype = DType::i64});
-    const std::string e = embedding(b, "ids", {height, 10}, {.is_sparse = true});
+    const std::string e = embedding(b, "ids", {Clicks::height, 10}, {.is_sparse = true});
     std::string h = concat(b, Names{"dense", reshape(b, e, {-1, 260})}, 1);
     for (int k = 0; k < 3; ++k) h = fc(b, h, 400, {.act = "relu"});
     const std::string p = fc(b, h, 2, {.act = "softmax"});
@@ -217,8 +207,8 @@ void w4(double secs) {
     // The area under the curve belongs to the step: its histograms are kept up to date.
     auc(b, p, "y");
     minimize(b, w.loss, Optimizer("sgd", 1e-4));
-    w.data = {{"dense", dense}, {"ids", ids}, {"y", y}};
-    w.values = {{"embedding_0.w_0", xavier(33, height, 10)},
+    w.data = {{"dense", clicks.dense}, {"ids", clicks.ids}, {"y", clicks.y}};
+    w.values = {{"embedding_0.w_0", xavier(33, Clicks::height, 10)},
                 {"fc_0.w_0", xavier(34, 273, 400)},
                 {"fc_1.w_0", xavier(35, 400, 400)},
                 {"fc_2.w_0", xavier(36, 400, 400)},

@@ -23,7 +23,7 @@ std::string numbers(int n) {
 
 }  // namespace
 
-TEST_CASE("bytes: plain, gzip and xz read alike", "[data]") {
+TEST_CASE("bytes: plain, gzip, xz and zstd read alike", "[data]") {
   const TempDir dir;
   const std::string content = numbers(100000);  // several buffers
   const auto plain = lines_of(dir.write("plain", content));
@@ -31,17 +31,19 @@ TEST_CASE("bytes: plain, gzip and xz read alike", "[data]") {
   CHECK(plain.back() == "99999 some more text");
   CHECK(lines_of(dir.write("gz", gzipped(content))) == plain);
   CHECK(lines_of(dir.write("xz", xzipped(content))) == plain);
+  CHECK(lines_of(dir.write("zst", zstandard(content))) == plain);
   SECTION("and so do files put together from several") {
     const std::string head = numbers(10), tail = content.substr(head.size());
     CHECK(lines_of(dir.write("gz2", gzipped(head) + gzipped(tail))) == plain);
     CHECK(lines_of(dir.write("xz2", xzipped(head) + xzipped(tail))) == plain);
+    CHECK(lines_of(dir.write("zst2", zstandard(head) + zstandard(tail))) == plain);
   }
 }
 
 TEST_CASE("bytes: damaged files are refused", "[data]") {
   const TempDir dir;
   const std::string content = numbers(50000);
-  for (const std::string& whole : {gzipped(content), xzipped(content)}) {
+  for (const std::string& whole : {gzipped(content), xzipped(content), zstandard(content)}) {
     for (const size_t kept : {whole.size() - 1, whole.size() / 2, size_t{12}}) {
       const std::string path = dir.write("cut", whole.substr(0, kept));
       CHECK_THROWS_WITH(lines_of(path),

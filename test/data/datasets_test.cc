@@ -33,6 +33,18 @@ TEST_CASE("datasets: the first place that has the file wins", "[data]") {
                       Contains("there is no data file g, nor is it in " + spec.data_dir) &&
                           Contains("--data_dir"));
   }
+  SECTION("patterns stand for files, by name") {
+    using Texts = std::vector<std::string>;
+    const std::string b = dir.write("option/day_b", ""), a = dir.write("option/day_a.gz", "");
+    const std::string odd = dir.write("elsewhere/day_[1]", "");
+    std::filesystem::create_directories(dir.path() + "/option/day_c");
+    CHECK(resolve_files({"day_*"}, "set", spec) == Texts{a, b});
+    CHECK(resolve_files({dir.path() + "/option/day_[ab]*", outer}, "set", spec) ==
+          Texts{a, b, outer});
+    CHECK(resolve_files({odd}, "set", spec) == Texts{odd});  // a file of that very name
+    CHECK_THROWS_WITH(resolve_files({"night_*"}, "set", spec),
+                      Contains("there is no data file like night_*, nor is it in "));
+  }
 }
 
 TEST_CASE("open_reader: specs that make no sense", "[data]") {

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "base/random.h"
+#include "data/generate_clicks.h"
 #include "data/support.h"
 
 using namespace paddle;
@@ -181,4 +182,44 @@ TEST_CASE("generated binary rows follow a logistic model", "[data]") {
   INFO(right << " right of 5000, " << positive << " positive");
   CHECK(right > 5000 - positive + 150);  // better than always saying no
   CHECK(right > 3750);
+}
+
+TEST_CASE("generate: click logs have a known attainable AUC", "[data]") {
+  SECTION("of pairs in the right order, by hand") {
+    // Two records: the pair counts where the labels differ.
+    CHECK(expected_auc({0.2, 0.8}) == Approx(0.8 * 0.8 / (0.8 * 0.8 + 0.2 * 0.2)));
+    CHECK(expected_auc({0.3, 0.3, 0.3}) == Approx(0.5));
+    CHECK(expected_auc({0, 0, 1}) == Approx(1));
+  }
+  const ClickModel model(1);
+  constexpr uint64_t count = 40000;
+  std::vector<double> all;
+  std::vector<std::pair<double, bool>> drawn;
+  double clicks = 0, probability = 0;
+  uint64_t frequent = 0;
+  for (uint64_t i = 0; i < count; ++i) {
+    const Click c = model.record(i);
+    drawn.emplace_back(c.probability, c.label);
+    clicks += c.label;
+    probability += c.probability;
+    frequent += c.ranks[0] == 1;
+    CHECK(c.ranks[5] <= 3);
+  }
+  // Labels agree with the probabilities they were drawn from: mean, and AUC counted by ranks.
+  CHECK(clicks / count == Approx(probability / count).margin(0.01));
+  CHECK(clicks / count > 0.1);
+  CHECK(clicks / count < 0.5);
+  std::sort(drawn.begin(), drawn.end());
+  double right = 0, negatives = 0;
+  for (const auto& [p, label] : drawn) {
+    if (label)
+      right += negatives;
+    else
+      ++negatives;
+  }
+  const double counted = right / negatives / (count - negatives);
+  CHECK(attainable_auc(1, 0, count) == Approx(counted).margin(0.006));
+  CHECK(counted > 0.75);
+  CHECK(counted < 0.9);
+  CHECK(frequent > count / 20);  // Zipf: the first of a million values is frequent
 }

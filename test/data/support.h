@@ -4,6 +4,7 @@
 #include <lzma.h>
 #include <unistd.h>
 #include <zlib.h>
+#include <zstd.h>
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
@@ -106,6 +107,18 @@ inline std::string xzipped(const std::string& content) {
   REQUIRE(lzma_easy_buffer_encode(
               6, LZMA_CHECK_CRC64, nullptr, reinterpret_cast<const uint8_t*>(content.data()),
               content.size(), reinterpret_cast<uint8_t*>(out.data()), &n, out.size()) == LZMA_OK);
+  out.resize(n);
+  return out;
+}
+
+// With a checksum, as the program zstd does.
+inline std::string zstandard(const std::string& content) {
+  std::string out(ZSTD_compressBound(content.size()), '\0');
+  ZSTD_CCtx* context = ZSTD_createCCtx();
+  ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
+  const size_t n = ZSTD_compress2(context, out.data(), out.size(), content.data(), content.size());
+  ZSTD_freeCCtx(context);
+  REQUIRE_FALSE(ZSTD_isError(n));
   out.resize(n);
   return out;
 }

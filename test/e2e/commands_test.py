@@ -26,6 +26,24 @@ class Commands(EndToEnd):
         self.assertRegex(out, r"num_passes=100 .*fit_a_line.json:4")
         self.assertRegex(out, r"saving_period=1 .*default")
 
+    def test_make_clicks(self):
+        out = os.path.join(self.dir, "logs")
+        done = self.paddle("make_clicks", f"--output_dir={out}", "--records=1000", "--files=3", "--seed=4")
+        self.assertRegex(done.stdout, r"^1000 records in 3 files of .*; the best AUC that a model can reach is 0\.8\d\d\d\n$")
+        lines = []
+        for part in range(3):
+            with open(os.path.join(out, f"part-{part}")) as f:
+                lines += f.read().splitlines()
+        self.assertEqual(len(lines), 1000)
+        self.assertTrue(all(line.count("\t") == 39 for line in lines))
+        self.assertEqual(sorted(os.listdir(out)), ["part-0", "part-1", "part-2"])
+        more = os.path.join(self.dir, "more")
+        self.paddle("make_clicks", f"--output_dir={more}", "--records=10", "--files=1", "--seed=4", "--first=500")
+        with open(os.path.join(more, "part-0")) as f:
+            self.assertEqual(f.read().splitlines(), lines[500:510])  # a log can be continued
+        self.assertIn("--output_dir is missing", self.paddle("make_clicks", check=2).stderr)
+        self.assertIn("more than --records=2", self.paddle("make_clicks", f"--output_dir={out}", "--records=2", check=2).stderr)
+
     def test_dump_config(self):
         out = self.paddle("dump_config", os.path.join(CONFIGS, "fit_a_line.json")).stdout
         for word in ("mul", "y_predict.w_0", "sgd", "learning_rate_0"):

@@ -1,5 +1,6 @@
 """The ready jobs train, on real data and on generated data. With --full in the environment they reach their quality."""
 import os
+import re
 import unittest
 
 from support import DATA, EndToEnd, last_number, main, needs_real_data
@@ -32,6 +33,15 @@ class Generated(EndToEnd):
 
     def test_ctr_lr(self):
         self.assertGreater(last_number(self.check("ctr_lr.json", "--num_passes=3"), "auc="), 0.7)
+
+    def test_ctr_dnn(self):
+        """Reaches the best AUC that is possible but for 0.02 after one pass."""
+        log = self.check("ctr_dnn.json", "--config_args=hash_size=100001")
+        best = float(re.search(r"20000 records generated .* can reach is (0\.\d+)", log)[1])
+        self.assertGreater(best, 0.8)
+        auc = last_number(log, "Test samples=20000 cost=[0-9.e-]+ Eval: auc=")
+        self.assertGreater(auc, best - 0.02)
+        self.assertLess(auc, best + 0.005)
 
 
 @needs_real_data

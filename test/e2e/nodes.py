@@ -5,14 +5,20 @@ import shutil
 import subprocess
 
 from cluster import free_ports, until
+from support import BUILD
 
 SSHD = shutil.which("sshd") or "/usr/sbin/sshd"
 
 
+def missing_ssh():
+    """What the machine lacks for nodes, "" where it has all."""
+    return "" if os.path.exists(SSHD) else "sshd (the package openssh-server)"
+
+
 def missing():
-    """What the machine lacks, "" where it has all."""
-    if not os.path.exists(SSHD):
-        return "sshd (the package openssh-server)"
+    """The same for Fabric."""
+    if missing_ssh():
+        return missing_ssh()
     have = subprocess.run(["/usr/bin/python3", "-c", "import fabric"], capture_output=True)
     return "" if have.returncode == 0 else "Fabric (the package python3-fabric)"
 
@@ -46,7 +52,7 @@ PasswordAuthentication no
 PermitRootLogin yes
 MaxStartups 100
 Subsystem sftp internal-sftp
-SetEnv HOME={self.homes[i]}
+SetEnv HOME={self.homes[i]} PYTHONPATH={os.path.join(BUILD, "python")}
 """)
         log = self.test.path(f"sshd{i}.log")
         self.servers.append(subprocess.Popen([SSHD, "-D", "-f", config, "-E", log], stdin=subprocess.DEVNULL))

@@ -66,7 +66,7 @@ bool handshake(std::string_view input) {
         to_server ? wire::server_handshake(token, {}, fixed_nonce(1))
                   : wire::client_handshake(token, {wire::Role::trainer, 2}, {}, fixed_nonce(2));
     if (!talk(*side, rest)) return false;
-    if (to_server) wire::refusal_of(side->proof(), wire::make_hello(wire::Role::trainer));
+    if (to_server) wire::refusal_of(side->proof(), wire::Hello{});
     return true;
   } catch (const Error&) {
     return false;

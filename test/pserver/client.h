@@ -34,7 +34,7 @@ class RunningShard {
 
  private:
   static ShardOptions local(ShardOptions o) {
-    o.host = "127.0.0.1";
+    o.listen.host = "127.0.0.1";
     return o;
   }
   Service shard_;

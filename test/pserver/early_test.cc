@@ -120,7 +120,8 @@ TEST_CASE("early: values that are made wait for a slow disk", "[pserver]") {
 TEST_CASE("early: who joins while the last gradient comes in is in the next round", "[pserver]") {
   const QuietLog quiet;
   SECTION("where trainers that are lost are dropped") {
-    Early t(2, {.policy = LossPolicy::drop, .lease_seconds = 10, .reconnect_seconds = 2});
+    Early t(2,
+            {.leases = {.policy = LossPolicy::drop, .lease_seconds = 10, .reconnect_seconds = 2}});
     t.shard.close(t.peers[1]);
     t.shard.tick(3);
     const uint64_t last = t.push(0, 0, false);

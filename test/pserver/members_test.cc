@@ -1,15 +1,14 @@
-#include "pserver/members.h"
-
 #include <catch2/catch.hpp>
 #include <map>
 
 #include "base/error.h"
 #include "base/log.h"
+#include "pserver/admission.h"
 #include "support/pseudo_terminal.h"
 
 using namespace paddle;
 using Catch::Contains;
-using Verdict = Members::Admission::Verdict;
+using Verdict = Admission::Verdict;
 
 namespace {
 
@@ -17,21 +16,21 @@ struct Room {
   Pipe pipe;  // keeps the log off the test's output
   Time now = Time{} + std::chrono::hours(1);
   Members members;
+  Admissions admissions;
   std::map<uint32_t, uint64_t> answered;  // the number that each has seen
 
   explicit Room(LossPolicy policy, uint32_t trainers = 2)
-      : members({.trainers = trainers, .policy = policy}, now) {
+      : members({.trainers = trainers, .leases = {.policy = policy}}, now) {
     start_log({.descriptor = pipe.device()});
   }
   ~Room() { start_log({}); }
   void pass(double seconds) {
     now += std::chrono::duration_cast<Time::duration>(std::chrono::duration<double>(seconds));
   }
-  Members::Admission greet(uint32_t trainer, uint64_t process, bool takes_id = false,
-                           uint32_t renewal = 0) {
-    const auto a = members.admit(
-        {trainer, takes_id, {process, renewal}, "host:" + std::to_string(process)}, now);
-    if (a.verdict == Verdict::admitted) members.opened(a.trainer, now);
+  Admission greet(uint32_t trainer, uint64_t process, bool takes_id = false, uint32_t renewal = 0) {
+    const auto a = admissions.admit(
+        members, {trainer, takes_id, {process, renewal}, "host:" + std::to_string(process)}, now);
+    if (a.verdict == Verdict::admitted) members[a.trainer].holder.opened(now);
     return a;
   }
   std::vector<uint32_t> lost() {
@@ -46,12 +45,12 @@ struct Room {
   }
   // A heartbeat of one that has seen the answer to the one before.
   void beat(uint32_t trainer) {
-    members.beat(trainer, answered[trainer], now);
-    answered[trainer] = members.number_answer();
+    admissions.beat(members[trainer].holder, answered[trainer], now);
+    answered[trainer] = admissions.number_answer();
   }
   // Greets every half second while trainers `alive` send heartbeats; the first other answer.
-  Members::Admission insist(uint32_t trainer, uint64_t process, const std::vector<uint32_t>& alive,
-                            bool takes_id = false) {
+  Admission insist(uint32_t trainer, uint64_t process, const std::vector<uint32_t>& alive,
+                   bool takes_id = false) {
     for (int i = 0; i < 100; ++i) {
       if (i % 2 == 0)
         for (const uint32_t t : alive) beat(t);
@@ -98,22 +97,22 @@ TEST_CASE("members: ids", "[pserver]") {
   SECTION("what the vanished one had sent last does not count as a sign of life") {
     CHECK(room.greet(0, 200).verdict == Verdict::held);
     room.pass(1.5);
-    m.heard(0, room.now);
+    m[0].holder.heard = room.now;
     CHECK(room.insist(0, 200, {}).verdict == Verdict::admitted);
   }
   SECTION("nor do its heartbeats that come late, however many and however late") {
     const uint64_t seen = room.answered[0];
     for (int i = 0; i < 12; ++i) {
       CHECK(room.greet(0, 200).verdict == Verdict::held);
-      m.beat(0, seen, room.now);
-      m.number_answer();
+      room.admissions.beat(m[0].holder, seen, room.now);
+      room.admissions.number_answer();
       room.pass(1);
     }
     CHECK(room.insist(0, 200, {}).verdict == Verdict::admitted);
   }
   SECTION("nor does an answer that nobody has sent") {
     CHECK(room.greet(0, 200).verdict == Verdict::held);
-    m.beat(0, ~uint64_t{0}, room.now);
+    room.admissions.beat(m[0].holder, ~uint64_t{0}, room.now);
     CHECK(room.greet(0, 200).verdict == Verdict::held);
   }
   SECTION("nor does the job going back") {
@@ -127,7 +126,7 @@ TEST_CASE("members: ids", "[pserver]") {
     CHECK(room.insist(0, 200, {}).verdict == Verdict::admitted);
   }
   SECTION("two at once do not keep each other from an answer") {
-    Members::Admission a, b;
+    Admission a, b;
     for (int i = 0; i < 8; ++i) {
       room.beat(0);
       a = room.greet(0, 200);
@@ -148,9 +147,9 @@ TEST_CASE("members: ids", "[pserver]") {
     CHECK(room.greet(0, 100, false, 1).verdict == Verdict::admitted);
     CHECK(m.holds(0, {100, 1}));
     CHECK(m[0].state == MemberState::absent);
-    CHECK(m[0].connections == 1);
+    CHECK(m[0].holder.connections == 1);
     m.closed(0, {100, 0}, room.now);  // late news of the older one
-    CHECK(m[0].connections == 1);
+    CHECK(m[0].holder.connections == 1);
     CHECK(room.greet(0, 100, false, 0).verdict == Verdict::expired);  // and what it sent long ago
     CHECK(m.holds(0, {100, 1}));
     CHECK(room.greet(0, 100, false, 1).verdict == Verdict::admitted);
@@ -161,7 +160,7 @@ TEST_CASE("members: ids", "[pserver]") {
     CHECK(m.holds(0, {200}));
     CHECK(m[0].state == MemberState::absent);
     m.closed(0, {100}, room.now);  // late news of the old one
-    CHECK(m[0].connections == 1);
+    CHECK(m[0].holder.connections == 1);
   }
   SECTION("it takes over when the first is lost") {
     room.pass(11);
@@ -213,7 +212,7 @@ TEST_CASE("members: wait", "[pserver]") {
 
   SECTION("a lease ends when nothing is heard") {
     room.pass(6);
-    m.heard(0, room.now);
+    m[0].holder.heard = room.now;
     room.pass(6);
     CHECK(room.lost() == std::vector<uint32_t>{1});
     CHECK(room.lost().empty());
@@ -225,14 +224,14 @@ TEST_CASE("members: wait", "[pserver]") {
   SECTION("and sooner when the connections closed") {
     m.closed(1, {200}, room.now);
     room.pass(1.5);
-    m.heard(0, room.now);
+    m[0].holder.heard = room.now;
     CHECK(room.lost().empty());
     room.pass(1);
     CHECK(room.lost() == std::vector<uint32_t>{1});
   }
   SECTION("the same process may return") {
     room.pass(11);
-    m.heard(0, room.now);
+    m[0].holder.heard = room.now;
     room.lost();
     CHECK(room.greet(1, 200).verdict == Verdict::admitted);
     m.join(1, 3, room.now);
@@ -259,10 +258,10 @@ TEST_CASE("members: wait", "[pserver]") {
     m.leave(0, room.now);
     room.pass(9);
     CHECK(!m.all_done(room.now));
-    CHECK(m.away_for(m[1], room.now) == 0);
+    CHECK(m[1].holder.away_for(m.leases(), room.now) == 0);
     room.pass(2);
     CHECK(m.all_done(room.now));
-    CHECK(m.away_for(m[1], room.now) == 11);
+    CHECK(m[1].holder.away_for(m.leases(), room.now) == 11);
     room.beat(1);
     CHECK(!m.all_done(room.now));
   }
@@ -291,7 +290,7 @@ TEST_CASE("members: drop", "[pserver]") {
   room.join(0, 100);
   room.join(1, 200);
   room.pass(11);
-  m.heard(0, room.now);
+  m[0].holder.heard = room.now;
   CHECK(room.lost() == std::vector<uint32_t>{1});
   CHECK(!m.required(m[1], 4));
   CHECK_THAT(room.pipe.read(), Contains("the others go on without it"));
@@ -323,10 +322,10 @@ TEST_CASE("members: fail", "[pserver]") {
   Members& m = room.members;
   room.join(0, 100);
   room.join(1, 200);
-  m[1].last_error = "out of memory";
+  m[1].holder.last_error = "out of memory";
   m.closed(1, {200}, room.now);
   room.pass(3);
-  m.heard(0, room.now);
+  m[0].holder.heard = room.now;
   const auto lost = m.expire(room.now);
   REQUIRE(lost.size() == 1);
   CHECK_THAT(lost[0].why, Contains("(its connections closed 3 s ago)") &&
@@ -344,7 +343,7 @@ TEST_CASE("members: a restart that fails before it joins is a loss too", "[pserv
   CHECK(m.required(m[1], 3));
   m.closed(1, {201}, room.now);
   room.pass(3);
-  m.heard(0, room.now);
+  m[0].holder.heard = room.now;
   CHECK(room.lost() == std::vector<uint32_t>{1});
   CHECK(!m.required(m[1], 3));
 }

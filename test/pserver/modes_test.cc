@@ -69,9 +69,9 @@ TEST_CASE("async applies on arrival, once", "[pserver]") {
 TEST_CASE("async gradients that are too old are dropped and counted", "[pserver]") {
   const QuietLog quiet;
   ShardOptions options;
-  SECTION("by max_staleness") { options.max_staleness = 2; }
-  SECTION("by the ratio of v2") { options.discard_ratio = 0.5; }  // as 1.5: 3 of 2 trainers
-  const bool by_ratio = options.discard_ratio > 0;
+  SECTION("by max_staleness") { options.stale.max_staleness = 2; }
+  SECTION("by the ratio of v2") { options.stale.discard_ratio = 0.5; }  // as 1.5: 3 of 2 trainers
+  const bool by_ratio = options.stale.discard_ratio > 0;
   Two two(options, wire::Mode::async);
   uint64_t step = 0;
   const auto push = [&](uint64_t based_on) {
@@ -93,9 +93,9 @@ TEST_CASE("async gradients that are too old are dropped and counted", "[pserver]
 
 TEST_CASE("a lost trainer is dropped, waited for, or ends the job", "[pserver]") {
   const QuietLog quiet;
-  ShardOptions options{.lease_seconds = 60, .reconnect_seconds = 0};
+  ShardOptions options{.leases = {.lease_seconds = 60, .reconnect_seconds = 0}};
   SECTION("drop") {
-    options.policy = LossPolicy::drop;
+    options.leases.policy = LossPolicy::drop;
     Two two(options);
     const uint64_t id = two.a.push(10, 0, ones);
     two.b.connection().close("killed");
@@ -144,7 +144,7 @@ TEST_CASE("a lost trainer is dropped, waited for, or ends the job", "[pserver]")
     CHECK(two.a.await(id).version == 1);
   }
   SECTION("fail") {
-    options.policy = LossPolicy::fail;
+    options.leases.policy = LossPolicy::fail;
     Two two(options);
     const uint64_t id = two.a.push(10, 0, ones);
     two.b.connection().close("killed");
@@ -157,7 +157,7 @@ TEST_CASE("a lost trainer is dropped, waited for, or ends the job", "[pserver]")
 
 TEST_CASE("heartbeats keep a lease and carry news both ways", "[pserver]") {
   const QuietLog quiet;
-  Two two({.lease_seconds = 2});
+  Two two({.leases = {.lease_seconds = 2}});
   Client beat(two.shard.port());
   REQUIRE(beat.greet({.trainer = 1, .role = wire::Role::beat}).type == Body::Welcome);
   two.a.push(10, 0, ones);
@@ -204,7 +204,7 @@ TEST_CASE("who stays hears at once that others have finished and trainer 0 has s
 TEST_CASE("trainers with fewer batches leave the rounds", "[pserver]") {
   const QuietLog quiet;
   std::atomic<int> done = 0;
-  Two two({.exit_when_done = true, .on_done = [&] { ++done; }});
+  Two two({.exit_when_done = true, .calls = {.on_done = [&] { ++done; }}});
   const uint64_t id = two.a.push(10, 0, ones);
   CHECK(two.b.complete(wire::Phase::finished).type == Body::Ack);
   CHECK(two.a.await(id).version == 1);
@@ -266,7 +266,7 @@ TEST_CASE("all go back to the first values", "[pserver]") {
 TEST_CASE("peer_timeout ends waits for trainers that are gone, not for slow ones", "[pserver]") {
   const QuietLog quiet;
   // The sweep looks once a second: four seconds are several looks past the timeout.
-  ShardOptions options{.lease_seconds = 60, .reconnect_seconds = 0, .peer_timeout = 1};
+  ShardOptions options{.leases = {.lease_seconds = 60, .reconnect_seconds = 0}, .peer_timeout = 1};
   Two two(options);
   SECTION("a slow one may take its time, and so may many steps together") {
     const uint64_t id = two.a.push(10, 0, ones);

@@ -14,7 +14,7 @@ TEST_CASE("first values of the shard itself count", "[pserver]") {
   const SmallJob job = small_job({.sizes = {5}});
   SECTION("in place of those that a trainer brings") {
     const Tensor own = Tensor::of<float>({5}, {1, 2, 3, 4, 5});
-    RunningShard shard({.presets = {{"w_0", own}}});
+    RunningShard shard({.own = {.presets = {{"w_0", own}}}});
     Client a(shard.port());
     a.greet({.trainers = 1});
     CHECK(a.provide(job).type == Body::Ack);
@@ -27,7 +27,7 @@ TEST_CASE("first values of the shard itself count", "[pserver]") {
          {"v_0", 5, "loaded 'v_0', which the trainer's network does not have"}}));
     Tensor other(DType::f32, {shape});
     other.zero();
-    RunningShard shard({.presets = {{name, other}}});
+    RunningShard shard({.own = {.presets = {{name, other}}}});
     Client a(shard.port());
     a.greet({.trainers = 1});
     const Answer r = a.await(a.configure(job));
@@ -38,9 +38,9 @@ TEST_CASE("first values of the shard itself count", "[pserver]") {
 
 TEST_CASE("a shard that knows its program refuses another", "[pserver]") {
   const QuietLog quiet;
-  RunningShard shard({.check = [](const StoreConfig& c) {
-    return c.variables.size() == 2 ? "" : "there must be two";
-  }});
+  RunningShard shard({.own = {.check = [](const StoreConfig& c) {
+                        return c.variables.size() == 2 ? "" : "there must be two";
+                      }}});
   Client a(shard.port());
   a.greet({.trainers = 1});
   const Answer r = a.await(a.configure(small_job({.rule = "momentum", .sizes = {5}})));

@@ -120,7 +120,7 @@ TEST_CASE("a second living trainer with the same id is refused within seconds", 
 
 // SIGSTOP and SIGCONT, or a virtual machine that was paused.
 TEST_CASE("a pserver that stood still does not blame the trainers", "[pserver]") {
-  Pair p(ShardOptions{.policy = LossPolicy::drop});
+  Pair p(ShardOptions{.leases = {.policy = LossPolicy::drop}});
   p.shard.tick(1);
   p.shard.tick(20);
   for (const uint32_t t : {0u, 1u}) {
@@ -161,9 +161,9 @@ TEST_CASE("who is refused binds nobody", "[pserver]") {
   const QuietLog quiet;
   const SmallJob wrong = small_job({.rule = "momentum", .sizes = {5}, .trainers = 2});
   const SmallJob right = small_job({.sizes = {5}, .trainers = 2});
-  PlainShard shard({.check = [](const StoreConfig& c) {
-    return c.variables.size() == 2 ? "" : "there must be two";
-  }});
+  PlainShard shard({.own = {.check = [](const StoreConfig& c) {
+                      return c.variables.size() == 2 ? "" : "there must be two";
+                    }}});
   wire::Hello h = PlainShard::hello(0);
   h.program = "wrong";
   SECTION("after its configuration was refused, though it stays connected") {

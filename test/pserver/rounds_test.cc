@@ -194,9 +194,9 @@ TEST_CASE("rounds: the version before is kept until the next gradient comes", "[
 
 TEST_CASE("rounds: a trainer that is lost", "[pserver]") {
   const QuietLog quiet;
-  ShardOptions options{.lease_seconds = 10, .reconnect_seconds = 2};
+  ShardOptions options{.leases = {.lease_seconds = 10, .reconnect_seconds = 2}};
   SECTION("is waited for") {
-    options.lease_seconds = 1000;
+    options.leases.lease_seconds = 1000;
     Trainers t({.sizes = {50}, .trainers = 2}, options);
     const uint64_t open = t.push(0, 0, 0);
     t.shard.close(t.peers[1]);
@@ -209,7 +209,7 @@ TEST_CASE("rounds: a trainer that is lost", "[pserver]") {
     CHECK((t.shard.reply(open).values() == expected(t.job, 2, 1, 0)));
   }
   SECTION("is dropped, and what it sent before counts") {
-    options.policy = LossPolicy::drop;
+    options.leases.policy = LossPolicy::drop;
     Trainers t({.sizes = {50, 50}, .trainers = 2}, options);
     const uint64_t first = t.push(1, 0, 0);
     t.push(0, 0, 0);
@@ -225,7 +225,7 @@ TEST_CASE("rounds: a trainer that is lost", "[pserver]") {
     CHECK((t.shard.reply(t.shard.pull(t.peers[0], 11, 1)).values() == expected(t.job, 1, 1, 1)));
   }
   SECTION("ends the job") {
-    options.policy = LossPolicy::fail;
+    options.leases.policy = LossPolicy::fail;
     Trainers t({.sizes = {50}, .trainers = 2}, options);
     const uint64_t open = t.push(0, 0, 0);
     t.shard.close(t.peers[1]);
@@ -239,7 +239,8 @@ TEST_CASE("rounds: a trainer that is lost", "[pserver]") {
 
 TEST_CASE("async: who has finished waits for a lost trainer until the deadline", "[pserver]") {
   const QuietLog quiet;
-  Trainers t({.trainers = 2}, {.lease_seconds = 2, .peer_timeout = 30}, nullptr, wire::Mode::async);
+  Trainers t({.trainers = 2}, {.leases = {.lease_seconds = 2}, .peer_timeout = 30}, nullptr,
+             wire::Mode::async);
   t.shard.close(t.peers[1]);
   for (int i = 0; i < 60; ++i) {  // trainer 0 works on: nobody waits
     t.shard.say(t.peers[0], wire::Pull{});

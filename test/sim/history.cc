@@ -55,10 +55,11 @@ class History {
     network_.slow = plan.slow;
     network_.latest_end = plan.latest_end;
     if (plan.far_pair) network_.far_trainer = 0;
-    ShardOptions o{.host = "", .job = "job"};
+    ShardOptions o;
+    o.job = "job";
     o.trainers = static_cast<uint32_t>(plan.trainers);
-    o.policy = plan.policy;
-    o.lease_seconds = lease;
+    o.leases.policy = plan.policy;
+    o.leases.lease_seconds = lease;
     o.peer_timeout = peer_timeout;
     o.log_period = 0;
     if (plan.snapshot_period > 0)

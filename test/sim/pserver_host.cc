@@ -69,7 +69,7 @@ void PserverHost::tick_later() {
 }
 
 void PserverHost::tick() {
-  if (options_.policy != LossPolicy::wait && !lost_any_) {
+  if (options_.leases.policy != LossPolicy::wait && !lost_any_) {
     const std::vector<wire::MemberStatus> before = shard_->status(now()).members;
     shard_->tick(now());
     const std::vector<wire::MemberStatus> after = shard_->status(now()).members;

@@ -6,7 +6,7 @@ namespace paddle::sim {
 
 SimLinks::SimLinks(TrainerHost& host, const std::vector<std::string>& endpoints,
                    double peer_timeout)
-    : Links(endpoints, peer_timeout),
+    : Links(endpoints, peer_timeout, *this),
       host_(host),
       data_(endpoints.size()),
       beats_(endpoints.size()),
@@ -178,8 +178,8 @@ void SimLinks::sleep_until(Time until) {
 
 // ---- heartbeats
 
-void SimLinks::start_heartbeat(const wire::Hello& hello) {
-  stop_heartbeat();
+void SimLinks::start(const wire::Hello& hello) {
+  stop();
   beat_hello_ = hello;
   beat_hello_.role = wire::Role::beat;
   for (Line& l : beats_) {
@@ -188,7 +188,7 @@ void SimLinks::start_heartbeat(const wire::Hello& hello) {
   }
 }
 
-void SimLinks::stop_heartbeat() {
+void SimLinks::stop() {
   for (Line& l : beats_) {
     ++l.attempt;
     drop(l, "the heartbeat ends");

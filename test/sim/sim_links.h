@@ -11,7 +11,7 @@
 
 namespace paddle::sim {
 
-class SimLinks final : public Links {
+class SimLinks final : public Links, public Heartbeats {
  public:
   SimLinks(TrainerHost& host, const std::vector<std::string>& endpoints, double peer_timeout);
   ~SimLinks() override;
@@ -27,16 +27,16 @@ class SimLinks final : public Links {
   void poll() override;
   void poll_sometimes() override { poll(); }
 
-  void start_heartbeat(const wire::Hello& hello) override;
-  void stop_heartbeat() override;
+  void start(const wire::Hello& hello) override;
+  void stop() override;
   void report(const wire::Progress& progress) override { progress_ = progress; }
   void send_final_error(const std::string& message) override;
+  std::vector<ShardNews> news_of_each() const override { return news_; }
 
   std::string waits_for;  // the last wait, for traces
 
  protected:
   void sleep_until(Time until) override;
-  std::vector<ShardNews> news_of_each() const override { return news_; }
   Time heard(size_t shard) const override {
     return std::max(data_[shard].heard, news_[shard].heard);
   }

@@ -120,8 +120,8 @@ void TrainerHost::run() {
     PsClient client(model.cut, scope, options, first_values,
                     std::make_unique<SimLinks>(*this, endpoints, options.peer_timeout));
     const AtEnd add_lost([&] {
-      lost_.resize(client.lost().size());
-      for (size_t i = 0; i < lost_.size(); ++i) lost_[i] += client.lost()[i];
+      lost_.resize(client.updates().lost().size());
+      for (size_t i = 0; i < lost_.size(); ++i) lost_[i] += client.updates().lost()[i];
     });
     train(client, scope);
     finished_ = true;

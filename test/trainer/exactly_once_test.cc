@@ -343,7 +343,7 @@ void check_sums(wire::Mode mode, uint32_t trainers, uint64_t steps, const Cuttin
   mlp(t, "tanh", batch);
   minimize(Builder(t.net), t.loss, Optimizer("sgd", 1));
   const Cut cut = cut_of(t, shards, trainers, mode == wire::Mode::sync);
-  const Shards running(shards, {.policy = policy});
+  const Shards running(shards, {.leases = {.policy = policy}});
   const CuttingProxy proxy(plan, running.ports);
   std::vector<Summed> results(trainers);
   std::vector<std::thread> threads;

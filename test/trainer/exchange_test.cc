@@ -211,11 +211,11 @@ TEST_CASE("a restarted trainer counts what its predecessor may have lost", "[tra
   t.states[0].last_step = 10;
   t.exchange->join(0, 10, t.states);
   t.answer_all(t.out.take(), 8, 0);
-  CHECK(t.exchange->lost()[0] == 0);
+  CHECK(t.exchange->updates().lost()[0] == 0);
   // The shard has lost everything, and goes on with what another trainer knew of it.
   t.states[0].last_step = wire::unknown_steps;
-  t.exchange->joining(0, 10, t.states, 6);
-  CHECK(t.exchange->lost()[0] == 8);
+  t.exchange->updates().joining(0, 10, t.states, 6);
+  CHECK(t.exchange->updates().lost()[0] == 8);
 }
 
 TEST_CASE("async exchange: groups", "[trainer]") {

@@ -19,7 +19,7 @@ struct Joiner {
   explicit Joiner(wire::Hello hello = {.trainer = 1, .trainers = 2, .incarnation = 77})
       : joining({.shards = {"a:1", "b:2"}, .holds = {true, true}, .slices = 3, .peer_timeout = 60},
                 hello) {
-    joining.start("values", 0, now);
+    joining.start("values", 0, false, now);
   }
 
   // What is to do, but for what is logged.
@@ -40,7 +40,7 @@ struct Joiner {
     welcome(1, ready(1, 0));
     for (const size_t i : {0u, 1u}) joining.acked(i, now);
     joining.values_arrived(now);
-    joining.start("values", 0, now);
+    joining.start("values", 0, false, now);
     kinds();
   }
   void welcome(size_t shard, const wire::Welcome& w) { joining.welcome(shard, w, now); }
@@ -114,7 +114,7 @@ TEST_CASE("joining: from greeting to the values", "[trainer]") {
     CHECK(j.joining.phase() == Joining::Phase::done);
     CHECK(j.joining.decision().step == 4);
     // A second time nothing has to be told to the heartbeat.
-    j.joining.start("values", 0, j.now);
+    j.joining.start("values", 0, false, j.now);
     j.kinds();
     j.welcome(0, j.ready(0, 4));
     j.welcome(1, j.ready(2, 4));
@@ -160,7 +160,7 @@ TEST_CASE("joining: an id from the first shard", "[trainer]") {
     j.welcome(1, j.ready(1, 0));
     for (const size_t i : {0u, 1u}) j.joining.acked(i, j.now);
     j.joining.values_arrived(j.now);
-    j.joining.start("values", 0, j.now);
+    j.joining.start("values", 0, false, j.now);
     CHECK_THROWS_WITH(j.joining.failed(1, {wire::FailureCode::refused, "no room"}, j.now),
                       Contains("pserver b:2 refused: no room"));
   }
@@ -170,7 +170,7 @@ TEST_CASE("joining: what goes wrong", "[trainer]") {
   Joiner j;
   j.kinds();
   SECTION("a shard that cannot be reached is named in the end") {
-    j.joining.unreachable(0, "connection refused");
+    j.joining.answers().set_error(0, "connection refused");
     j.pass(30);
     CHECK_THROWS_WITH(j.pass(31), Contains("gave up waiting for pserver a:1: connection refused") &&
                                       Contains("--peer_timeout"));

@@ -15,9 +15,9 @@ using namespace paddle;
 namespace {
 
 // One shard with values, which welcomes whoever comes and lets it join.
-class AnsweringLinks final : public Links {
+class AnsweringLinks final : public Links, public Heartbeats {
  public:
-  AnsweringLinks() : Links({"shard"}, 10) {}
+  AnsweringLinks() : Links({"shard"}, 10, *this) {}
 
   Time now() const override { return now_; }
   void greet(size_t, const wire::Hello&) override {
@@ -58,10 +58,13 @@ class AnsweringLinks final : public Links {
     }
   }
   void poll_sometimes() override { poll(); }
-  void start_heartbeat(const wire::Hello&) override {}
-  void stop_heartbeat() override {}
+  void start(const wire::Hello&) override {}
+  void stop() override {}
   void report(const wire::Progress&) override {}
   void send_final_error(const std::string&) override {}
+  std::vector<ShardNews> news_of_each() const override {
+    return {ShardNews{.saved = saved, .heard = now_}};
+  }
 
   wire::Welcome welcome;
   std::vector<wire::Push> pushes;
@@ -75,9 +78,6 @@ class AnsweringLinks final : public Links {
   void sleep_until(Time until) override {
     if (answers_.empty()) now_ = until;
     poll();
-  }
-  std::vector<ShardNews> news_of_each() const override {
-    return {ShardNews{.saved = saved, .heard = now_}};
   }
   Time heard(size_t) const override { return {}; }
   bool stop_asked() const override { return false; }

@@ -86,20 +86,15 @@ TEST_CASE("joining again in sync mode", "[trainer]") {
   }
   SECTION("knows where the data of that step begins") {
     Greeting a = ready({{0, 5, false}});
-    a.has_place = true;
-    a.place_step = 4;
-    a.begin = {.record = 40};
-    a.end = {.record = 50};
+    a.last_push = wire::LastPush{4, {.record = 40}, {.record = 50}};
     CHECK(decide({a}, in_sync).place == wire::Position{.record = 50});
     a.slices[0].contributed = false;
-    a.place_step = 5;
+    a.last_push->step = 5;
     CHECK(decide({a}, in_sync).place == wire::Position{.record = 40});
   }
   SECTION("one that had finished stays at the end of its data") {
     Greeting a = ready({{0, 50, false}}), b = ready({{1, 51, false}});
-    a.has_place = b.has_place = true;
-    a.place_step = b.place_step = 29;
-    a.end = b.end = {.pass = 3};
+    a.last_push = b.last_push = wire::LastPush{29, {}, {.pass = 3}};
     const auto d = decide({a, b}, in_sync);
     CHECK(d.action == Action::join);
     CHECK(d.place == wire::Position{.pass = 3});
@@ -164,10 +159,7 @@ TEST_CASE("joining again in async mode", "[trainer]") {
   SECTION("half-async computes a step again that some slices lack") {
     const JoinQuestion half{.mode = wire::Mode::half_async, .init = "values"};
     Greeting a = ready({{0, 90, false, 31}, {1, 90, false, 30}});
-    a.has_place = true;
-    a.place_step = 30;
-    a.begin = {.record = 300};
-    a.end = {.record = 310};
+    a.last_push = wire::LastPush{30, {.record = 300}, {.record = 310}};
     const auto d = decide({a}, half);
     CHECK(d.step == 30);
     CHECK(d.place == wire::Position{.record = 300});
@@ -178,9 +170,7 @@ TEST_CASE("joining again in async mode", "[trainer]") {
     const JoinQuestion later{.mode = wire::Mode::half_async, .init = "values", .first_step = 88};
     CHECK(decide({ready({{0, 88, false, 0}})}, later).step == 88);
     Greeting a = ready({{0, 89, false, 89}, {1, 88, false, 0}});  // one slice lacks its first step
-    a.has_place = true;
-    a.place_step = 88;
-    a.begin = {.record = 300};
+    a.last_push = wire::LastPush{88, {.record = 300}, {}};
     CHECK(decide({a}, later).step == 88);
     CHECK(decide({a}, later).place == wire::Position{.record = 300});
   }

@@ -1,7 +1,6 @@
-// How the values of a job get here: Configure and SetValue, a snapshot, Rollback.
-#include <cstring>
+#include "pserver/job_values.h"
 
-#include "pserver/job.h"
+#include <cstring>
 
 namespace paddle {
 namespace {
@@ -26,7 +25,7 @@ std::optional<wire::LastPush> push_before(const std::optional<wire::LastPush>& p
 }
 
 // Snapshots of the store from now on.
-void watch_store(SnapshotMaker& maker, const Job::State& now) {
+void watch_store(SnapshotMaker& maker, const JobState& now) {
   maker.watch(
       now.store.get(), now.sync(),
       [&now](uint64_t of) {
@@ -49,7 +48,7 @@ void watch_store(SnapshotMaker& maker, const Job::State& now) {
 }
 
 // Where the trainers were, and the versions of the slices.
-void restore(const Snapshot& from, Members& members, Store& store, Time now) {
+void restore_members(const Snapshot& from, Members& members, Store& store, Time now) {
   std::vector<Member>& all = members.all();
   for (size_t t = 0; t < from.members.size() && t < all.size(); ++t) {
     all[t].last_push = from.members[t].last_push;
@@ -64,14 +63,13 @@ void restore(const Snapshot& from, Members& members, Store& store, Time now) {
 
 }  // namespace
 
-Job::Job(Context& context, SnapshotMaker& maker, Snapshot snapshot)
-    : Job(context, maker, snapshot.identity) {
+void JobValues::restore(Snapshot snapshot) {
   state_.init = snapshot.init;
   state_.configured_by = snapshot.configured_by;
   state_.epoch = snapshot.epoch;
   state_.program = snapshot.program;
   state_.base_step = snapshot.step;
-  setup_.emplace(snapshot, context.options.budget());
+  setup_.emplace(snapshot, context_.options.budget());
   while (!setup_->proceed()) {
   }
   finish_setup();
@@ -79,7 +77,7 @@ Job::Job(Context& context, SnapshotMaker& maker, Snapshot snapshot)
 
 // The first wins. Whoever comes second greets again and finds the winner's name. Only a refusal is
 // answered here; then the values that follow are discarded without another answer.
-void Job::configure(PeerId from, uint64_t id, const wire::Configure& c) {
+void JobValues::configure(PeerId from, uint64_t id, const wire::Configure& c) {
   Peer& peer = context_.peers[from];
   const auto no = [&](Code code, const std::string& why) {
     peer.values_unwanted = true;
@@ -98,7 +96,7 @@ void Job::configure(PeerId from, uint64_t id, const wire::Configure& c) {
           c.values_digest.size(), " bytes");
   if (c.reset && goes_in_circles(c.step)) return no(Code::job_failed, state_.failure);
   peer.values_unwanted = false;
-  drop_store(text(peer.name(), " configures this shard anew"));
+  drop(text(peer.name(), " configures this shard anew"));
   setup_.emplace(context_, c, state_.sync(), from, id);
   setup_->continues = c.continues && !state_.sync();
   state_.configured_by = peer.name();
@@ -111,12 +109,12 @@ void Job::configure(PeerId from, uint64_t id, const wire::Configure& c) {
   proceed();
 }
 
-LandingPlace Job::land_value(PeerId from, const wire::SetValue& set, uint64_t bulk) {
+LandingPlace JobValues::land(PeerId from, const wire::SetValue& set, uint64_t bulk) {
   if (!setup_ || setup_->configurer() != from || set.epoch != state_.epoch) return {};
   return setup_->land(set, bulk);
 }
 
-void Job::set_value(PeerId from, uint64_t id, const wire::SetValue& set, uint64_t bulk) {
+void JobValues::set_value(PeerId from, uint64_t id, const wire::SetValue& set, uint64_t bulk) {
   Peer& peer = context_.peers[from];
   if (peer.values_unwanted) return;
   const auto no = [&](Code code, const std::string& why) {
@@ -131,7 +129,7 @@ void Job::set_value(PeerId from, uint64_t id, const wire::SetValue& set, uint64_
   const std::string why = setup_->set_value(id, set, bulk);
   if (!why.empty()) {
     const Code code = setup_->not_finite() ? Code::not_finite : Code::protocol;
-    drop_store(text("the values that ", peer.name(), " sent do not fit"));
+    drop(text("the values that ", peer.name(), " sent do not fit"));
     forget_configuration();
     refused_ = true;
     return no(code, why);
@@ -139,7 +137,7 @@ void Job::set_value(PeerId from, uint64_t id, const wire::SetValue& set, uint64_
   if (set.last) proceed();
 }
 
-void Job::rollback(PeerId peer, uint64_t id, const wire::Rollback& r) {
+void JobValues::rollback(PeerId peer, uint64_t id, const wire::Rollback& r) {
   if (r.epoch == state_.epoch && state_.base_step == r.step) {  // somebody has asked for the same
     if (setup_ && setup_->snapshot) return static_cast<void>(setup_->asked.emplace_back(peer, id));
     if (state_.exchange) return context_.out.send(peer, id, wire::Ack{});
@@ -154,61 +152,48 @@ void Job::rollback(PeerId peer, uint64_t id, const wire::Rollback& r) {
     return context_.out.fail(peer, id, Code::unknown_version,
                              text("there is no snapshot of step ", r.step,
                                   ": this pserver runs without --snapshot_dir"));
-  if (!load_) begin_load(context_.peers[peer].name(), r);
+  // The values of now are served until those of the snapshot are here, and stay where it cannot be
+  // used.
+  if (!load_) load_.emplace(context_, maker_, context_.peers[peer].name(), r);
   load_->asked.push_back({peer, id, r});
-  if (load_->result->done) finish_load();
-}
-
-// Another thread reads the snapshot, and this one answers others meanwhile: the values of now are
-// served until those of the snapshot are here, and stay where it cannot be used.
-void Job::begin_load(const std::string& by, const wire::Rollback& r) {
-  load_.emplace(Load{.epoch = r.epoch, .step = r.step, .by = by});
-  const auto load = [&maker = maker_, step = r.step, result = load_->result] {
-    try {
-      result->snapshot = maker.load(step);
-    } catch (const Error& e) {
-      result->problem = e.what();
-    }
-    result->done = true;
-  };
-  context_.background ? context_.background(load) : load();
+  if (load_->done()) finish_load();
 }
 
 // Who asked for something else meanwhile is answered by what has become of the job.
-void Job::finish_load() {
-  const Load load = std::move(*load_);
+void JobValues::finish_load() {
+  const SnapshotLoad load = std::move(*load_);
   load_.reset();
-  std::vector<Load::Asked> later;
-  std::string why = load.result->problem;
-  if (load.epoch > state_.epoch && why.empty()) why = go_back(load);
+  std::vector<SnapshotLoad::Asked> later;
+  std::string why = load.problem();
+  if (load.what.epoch > state_.epoch && why.empty()) why = go_back(load);
   const Code code = !state_.failure.empty() ? Code::job_failed
                     : why.empty()           ? Code::stale_epoch
                                             : Code::unknown_version;
-  for (const Load::Asked& a : load.asked) {
-    if (a.what.epoch != load.epoch || a.what.step != load.step)
+  for (const SnapshotLoad::Asked& a : load.asked) {
+    if (a.what.epoch != load.what.epoch || a.what.step != load.what.step)
       later.push_back(a);
-    else if (setup_ && setup_->snapshot && state_.epoch == load.epoch)
+    else if (setup_ && setup_->snapshot && state_.epoch == load.what.epoch)
       setup_->asked.emplace_back(a.peer, a.id);
     else
       context_.out.fail(
           a.peer, a.id, code,
           why.empty() ? text("the job is in epoch ", state_.epoch, ": greet again") : why);
   }
-  if (!load.result->problem.empty()) context_.error(why);
-  if (code == Code::unknown_version) maker_.set_aside(load.step);
-  for (const Load::Asked& a : later) rollback(a.peer, a.id, a.what);
+  if (!load.problem().empty()) context_.error(why);
+  if (code == Code::unknown_version) maker_.set_aside(load.what.step);
+  for (const SnapshotLoad::Asked& a : later) rollback(a.peer, a.id, a.what);
   proceed();
 }
 
 // Puts the snapshot in the place of the values, or says why that is not possible.
-std::string Job::go_back(const Load& load) {
+std::string JobValues::go_back(const SnapshotLoad& load) {
   const uint64_t held = state_.store ? state_.store->memory() : 0;
-  if (goes_in_circles(load.step)) return state_.failure;
+  if (goes_in_circles(load.what.step)) return state_.failure;
   try {
     if (state_.store) state_.store->give_memory_back();  // for the one that takes its place
-    std::optional<Setup> made(std::in_place, *load.result->snapshot, context_.options.budget());
-    drop_store(text("the job goes back to step ", load.step));
-    maker_.remove_after(load.step);
+    std::optional<Setup> made(std::in_place, load.snapshot(), context_.options.budget());
+    drop(text("the job goes back to step ", load.what.step));
+    maker_.remove_after(load.what.step);
     setup_ = std::move(made);
   } catch (const Error& e) {
     if (state_.store) state_.store->take_memory_again(held);
@@ -218,15 +203,15 @@ std::string Job::go_back(const Load& load) {
   state_.init = setup_->snapshot->init;
   state_.configured_by = setup_->snapshot->configured_by;
   state_.program = setup_->snapshot->program;
-  state_.epoch = load.epoch;
-  state_.base_step = load.step;
-  context_.warn(text("the job goes back to step ", load.step, " (epoch ", load.epoch,
+  state_.epoch = load.what.epoch;
+  state_.base_step = load.what.step;
+  context_.warn(text("the job goes back to step ", load.what.step, " (epoch ", load.what.epoch,
                      "), asked for by ", load.by));
   return "";
 }
 
-void Job::proceed() {
-  if (load_ && load_->result->done) return finish_load();
+void JobValues::proceed() {
+  if (load_ && load_->done()) return finish_load();
   try {
     if (setup_ && setup_->proceed()) {
       const std::string missing = setup_->missing();
@@ -244,30 +229,52 @@ void Job::proceed() {
   if (maker_.unfinished() && maker_.proceed(copied_per_step)) context_.out.continues = true;
 }
 
-void Job::forget_configuration() {
+void JobValues::gone(PeerId from) {
+  if (load_)
+    std::erase_if(load_->asked, [&](const SnapshotLoad::Asked& a) { return a.peer == from; });
+  if (!setup_ || setup_->configurer() != from) return;
+  drop(text(context_.peers[from].name(), " left while it was sending the first values"));
+  forget_configuration();
+}
+
+wire::ShardState JobValues::state() const {
+  if (setup_) return wire::ShardState::configuring;
+  return state_.exchange ? wire::ShardState::ready : wire::ShardState::empty;
+}
+
+std::string JobValues::waiting_text() const {
+  if (setup_ && setup_->configurer() != no_peer)
+    return text("waiting for the first values, which ", state_.configured_by, " sends");
+  if (setup_) return "preparing the values";
+  return state_.exchange ? "" : "waiting for a trainer that sends the first values";
+}
+
+void JobValues::forget_configuration() {
   state_.configured_by.clear();
   state_.init.clear();
 }
 
 // Where the shards have nothing that fits together, trainers would send them back for ever.
-bool Job::goes_in_circles(uint64_t step) {
+bool JobValues::goes_in_circles(uint64_t step) {
   const bool moved = state_.exchange && state_.lowest_version() > state_.base_step;
   back_ = {step, moved || back_.step != step ? 1 : back_.times + 1};
   if (back_.times > max_backs)
-    fail(text("the job went back to step ", step, " for the ", back_.times,
-              "th time and has not completed a step in between: the values of the pservers do not "
-              "fit each other, the logs of all pservers say more; without the snapshots of that "
-              "step, or with another --snapshot_dir, the job can go on from an earlier one"));
+    state_.fail(
+        context_,
+        text("the job went back to step ", step, " for the ", back_.times,
+             "th time and has not completed a step in between: the values of the pservers do not "
+             "fit each other, the logs of all pservers say more; without the snapshots of that "
+             "step, or with another --snapshot_dir, the job can go on from an earlier one"));
   return !state_.failure.empty();
 }
 
 // What was configured makes no sense, or cannot be run.
-void Job::refuse_setup(Code code, const std::string& why) {
+void JobValues::refuse_setup(Code code, const std::string& why) {
   const PeerId from = setup_->configurer();
   const uint64_t id = setup_->id;
   const auto asked = std::move(setup_->asked);
   context_.error(why);
-  drop_store(why);
+  drop(why);
   forget_configuration();
   refused_ = from != no_peer;
   if (from != no_peer) {
@@ -277,7 +284,7 @@ void Job::refuse_setup(Code code, const std::string& why) {
   for (const auto& [peer, number] : asked) context_.out.fail(peer, number, code, why);
 }
 
-void Job::finish_setup() {
+void JobValues::finish_setup() {
   Setup s = std::move(*setup_);
   setup_.reset();
   refused_ = false;
@@ -288,7 +295,7 @@ void Job::finish_setup() {
   if (s.snapshot) state_.members.begin_again(store.slices().size(), context_.now);
   for (Member& m : state_.members.all())
     m.steps.assign(store.slices().size(), s.continues ? wire::unknown_steps : 0);
-  if (s.snapshot) restore(*s.snapshot, state_.members, store, context_.now);
+  if (s.snapshot) restore_members(*s.snapshot, state_.members, store, context_.now);
   watch_store(maker_, state_);
   state_.exchange = std::make_unique<Exchange>(context_, store, state_.members, maker_,
                                                state_.identity.mode, state_.epoch);
@@ -306,7 +313,7 @@ void Job::finish_setup() {
 }
 
 // Connections that are sending from, or receiving into, the memory end with it.
-void Job::drop_store(const std::string& why) {
+void JobValues::drop(const std::string& why) {
   maker_.watch(nullptr, true, {}, {});
   if (setup_) {
     if (setup_->landing() && setup_->configurer() != no_peer)
@@ -327,7 +334,7 @@ void Job::drop_store(const std::string& why) {
 
 // Its memory is free as soon as connections no longer send from it: before values of another store
 // come in.
-void Job::retire(std::unique_ptr<Store> store) {
+void JobValues::retire(std::unique_ptr<Store> store) {
   if (store) store->give_memory_back();
   context_.retired.push_back(std::move(store));
   context_.out.drops_bulk = true;

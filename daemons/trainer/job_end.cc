@@ -1,0 +1,142 @@
+#include "trainer/job_end.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace paddle {
+namespace {
+
+// Trainer 0, where others wait to hear that it has saved: as long as a pserver may need to return.
+constexpr double bye_seconds = 60, bye_seconds_alone = 5;
+
+}  // namespace
+
+Time JobEnd::check() {
+  driver_.check();
+  if (had_finished_ && trainer() != 0 && links_.news().saved)
+    throw Rewind{.why = "the job has ended", .over = true};
+  return Time::max();
+}
+
+void JobEnd::finish() {
+  std::vector<bool> done(links_.size());
+  complete(wire::Phase::finished, "to hear that this trainer has finished", done);
+  finished_ = had_finished_ = true;
+}
+
+// Shards answer this by themselves: one that lives and waits for nobody, but does not answer, is
+// given up after peer_timeout.
+void JobEnd::complete(wire::Phase phase, const std::string& what, std::vector<bool>& done) {
+  std::vector<uint64_t> ids(links_.size());
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (done[i]) continue;
+    ids[i] = links_[i].expect_ack();
+    // One that is not connected lacks it.
+    links_.request(i, ids[i], wire::Complete{phase, driver_.epoch()});
+  }
+  for (size_t i = 0; i < ids.size(); ++i)
+    if (!done[i]) links_.require_open(i);
+  const auto missing = [&]() -> const LinkState* {
+    for (size_t i = 0; i < ids.size(); ++i) {
+      done[i] = done[i] || links_[i].acked(ids[i]);
+      if (!done[i]) return &links_[i];
+    }
+    return nullptr;
+  };
+  const auto waiting = [&] {
+    const LinkState* link = missing();
+    return link ? text("pserver ", link->endpoint(), " ", what) : "nothing";
+  };
+  const Time start = links_.now();
+  links_.wait(
+      waiting, [&] { return missing() == nullptr; },
+      [&] {
+        for (size_t i = 0; i < done.size(); ++i)
+          if (!done[i]) driver_.check(i);
+        const double waited = seconds(start, links_.now());
+        if (waited > peer_timeout_ && missing() && links_.news().waiting.empty())
+          throw Error(Error::Kind::peer, "gave up waiting for ", waiting(), " (",
+                      static_cast<int>(waited), " s; --peer_timeout sets how long)");
+        return Time::max();
+      });
+}
+
+// What the shards say of this epoch counts; what they said of the one before does not.
+void JobEnd::wait_for_news(const std::string& what,
+                           bool (*enough)(const ShardNews&, uint32_t trainers)) {
+  const auto done = [&] {
+    const ShardNews news = links_.news();
+    require(news.failure.empty(), Error::Kind::peer, "the job ended: ", news.failure);
+    return news.epoch == driver_.epoch() && enough(news, driver_.hello().trainers);
+  };
+  try {
+    links_.wait([&] { return text(what, "; ", links_.news().waiting); }, done,
+                [&] { return done() ? Time::max() : check(); });
+  } catch (const Disrupted&) {  // a pserver that fails afterwards concerns nobody any more
+    if (!done()) throw;
+  }
+}
+
+void JobEnd::wait_for_others() {
+  wait_for_news("the other trainers to finish",
+                [](const ShardNews& news, uint32_t n) { return news.finished >= n; });
+}
+
+void JobEnd::wait_for_save() {
+  if (trainer() == 0) return;
+  wait_for_news("trainer 0 to save", [](const ShardNews& news, uint32_t) { return news.saved; });
+}
+
+// A pserver that has heard it from all may be gone already, which is no trouble. But the others
+// wait for trainer 0 to leave and learn it from nobody else: it tries again where its connection
+// broke.
+void JobEnd::leave() {
+  const double tries = driver_.hello().trainers > 1 ? bye_seconds : bye_seconds_alone;
+  const Time until =
+      links_.now() + std::chrono::duration_cast<Time::duration>(
+                         std::chrono::duration<double>(std::min(tries, peer_timeout_)));
+  std::vector<bool> done(links_.size());
+  for (bool again = false;; again = true) {
+    try {
+      return complete(wire::Phase::bye, "to let this trainer go", done);
+    } catch (const Disrupted&) {
+    } catch (const Error&) {
+      if (!again) throw;
+    }
+    if (trainer() != 0 || links_.now() >= until) return;
+    greet_those_left(done, until);
+  }
+}
+
+// Connects again to the shards that have not heard the end of this trainer. One that refuses it has
+// heard it, and the job is over there; a greeting that is cut off is said again.
+void JobEnd::greet_those_left(std::vector<bool>& done, Time until) {
+  std::vector<bool> greets(links_.size());
+  for (size_t i = 0; i < greets.size(); ++i) {
+    greets[i] = !done[i] && (!links_.open(i) || links_[i].broken());
+    if (greets[i]) links_.greet(i, driver_.hello());
+  }
+  const auto greeted = [&] {
+    for (size_t i = 0; i < greets.size(); ++i) greets[i] = greets[i] && !links_[i].take_welcome();
+    return std::none_of(greets.begin(), greets.end(), [](bool g) { return g; }) ||
+           links_.now() >= until;
+  };
+  const auto check = [&] {
+    for (size_t i = 0; i < greets.size(); ++i) {
+      if (!greets[i]) continue;
+      try {
+        driver_.check(i);
+      } catch (const Disrupted&) {
+        links_.greet(i, driver_.hello());
+      } catch (const Error&) {
+        done[i] = true;
+        greets[i] = false;
+      }
+    }
+    return until;
+  };
+  links_.wait([] { return "the pservers, to leave the job"; }, greeted, check);
+}
+
+}  // namespace paddle

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "wire/messages.h"
+
+namespace paddle {
+
+// Thrown out of a step: go on with `step`, whose data begins at `place` (none: at the beginning).
+struct Rewind {
+  uint64_t step = 0;
+  std::optional<wire::Position> place;
+  std::string why;
+  bool place_lost = false;  // a pserver that knew it came back empty: the data begins anew
+  bool over = false;  // the job has ended, and this trainer had finished: nothing is left to do
+};
+
+}  // namespace paddle

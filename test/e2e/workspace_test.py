@@ -1,0 +1,102 @@
+"""The workspace that every launcher leaves: logs, models, and a record from which another person repeats the run."""
+import os
+
+from cluster import write_job
+from support import BUILD, EndToEnd, main
+
+
+class Workspace(EndToEnd):
+    def text(self, *parts):
+        with open(self.path(*parts), encoding="utf-8") as f:
+            return f.read()
+
+    def same_model(self, a, b):
+        a, b = self.files(self.path(*a)), self.files(self.path(*b))
+        self.assertEqual(sorted(a), sorted(b))
+        for name, data in a.items():
+            if name not in ("job.json", "path.txt"):
+                self.assertEqual(data, b[name], name)
+
+    def test_a_run_is_repeated_from_its_record(self):
+        """Values of a flag, a variable, the job file and the clock; the repeat has none of them but the record."""
+        job = write_job(self, optimizer='{"type": "adam", "learning_rate": 0.01}')
+        self.paddle("train", f"--config={job}", "--seed=0", "--workspace=a", "--save_dir=output", "--dot_period=0",
+                    env={"PADDLE_INIT_NUM_PASSES": "2"})
+        record = self.text("a", "job", "train.flags")
+        self.assertRegex(record, r"# the clock\n--seed=[1-9]\d*\n")
+        self.assertIn("# environment variable PADDLE_INIT_NUM_PASSES\n--num_passes=2\n", record)
+        self.assertRegex(record, r"# version: PaddlePaddle \S+, compiled with")
+        self.assertRegex(record, r"# program digest: \S+")
+        self.assertEqual(self.text("a", "job", "job.json"), self.text("job.json"))
+        os.remove(self.path("job.json"))
+        self.paddle("train", "--flagfile=a/job/train.flags", "--workspace=b")
+        self.same_model(("a", "output", "pass-00001"), ("b", "output", "pass-00001"))
+
+    def test_a_launch_is_repeated_from_its_record(self):
+        job = write_job(self)
+        self.paddle("launch", f"--config={job}", "--seed=0", "--workspace=a", "--save_dir=output", "--snapshot_dir=snapshot",
+                    "--num_passes=2", "--server_num=2", "--worker_num=2")
+        self.assertEqual(sorted(os.listdir(self.path("a"))), ["job", "log", "nodefile", "output", "snapshot"])
+        self.assertEqual(self.text("a", "nodefile"), "0\n")
+        self.assertEqual(sorted(os.listdir(self.path("a", "job"))),
+                         ["job.json", "launch.flags", "pserver.0.flags", "pserver.1.flags", "trainer.0.flags", "trainer.1.flags"])
+        self.assertIn("# flag --trainer_id\n--trainer_id=1\n", self.text("a", "job", "trainer.1.flags"))
+        self.assertEqual(sorted(os.listdir(self.path("a", "snapshot"))), ["pserver.0", "pserver.1"])
+        os.remove(self.path("job.json"))
+        self.paddle("launch", "--flagfile=a/job/launch.flags", "--workspace=b")
+        self.same_model(("a", "output", "pass-00001"), ("b", "output", "pass-00001"))
+
+    def test_logs_by_severity_and_size(self):
+        """Warnings stand in a file of their own; no log grows over its limit."""
+        job = write_job(self, records=400, batch=1)
+        self.paddle("train", f"--config={job}", "--workspace=ws", "--num_passes=40", "--log_period=1", "--dot_period=0",
+                    "--max_log_size=1", "--max_log_files=2", "--logtostderr=false", "--save_dir=output", "--save_only_one=true")
+        names = [n for n in os.listdir(self.path("ws", "log")) if ".log.INFO." in n]
+        self.assertEqual(len(names), 2, names)
+        for name in names:
+            self.assertLessEqual(os.path.getsize(self.path("ws", "log", name)), 1 << 20)
+        self.assertIn("Pass=39", self.text("ws", "log", "paddle_trainer.INFO"))
+        done = self.paddle("train", f"--config={job}", "--workspace=ws", "--seed=x", check=2)
+        self.assertIn("seed", done.stderr)
+
+    def test_a_python_script(self):
+        """A v2 script by launch: its role's logs and the output of all processes are in the workspace."""
+        if not os.path.isdir(os.path.join(BUILD, "python")):
+            self.skipTest("needs the Python package: scripts/build build python")
+        script = self.write("train.py", SCRIPT)
+        done = self.paddle("launch", f"--config={script}", "--python=/usr/bin/python3", "--workspace=ws", "--server_num=1", "--worker_num=2",
+                           env={"PYTHONPATH": os.path.join(BUILD, "python")})
+        self.assertIn("done in", done.stderr)
+        for i in (0, 1):
+            self.assertRegex(self.text("ws", "log", f"train.{i}.log"), rf"trainer {i}: pass 1 cost [\d.]+")
+            self.assertRegex(self.text("ws", "log", f"trainer.{i}", "paddle_trainer.INFO"), r"(?m)^I\d{4} .*of a Python script")
+        self.assertIn("Server listening", self.text("ws", "log", "paddle_pserver2.INFO"))
+
+
+SCRIPT = '''
+import os
+import paddle.v2 as paddle
+
+paddle.init()
+x = paddle.layer.data(name="x", type=paddle.data_type.dense_vector(13))
+predict = paddle.layer.fc(input=x, size=1, act=paddle.activation.Linear())
+y = paddle.layer.data(name="y", type=paddle.data_type.dense_vector(1))
+cost = paddle.layer.square_error_cost(input=predict, label=y)
+parameters = paddle.parameters.create(cost)
+trainer = paddle.trainer.SGD(cost=cost, parameters=parameters, update_equation=paddle.optimizer.Momentum(momentum=0), is_local=False)
+
+
+def event_handler(event):
+    if isinstance(event, paddle.event.EndPass):
+        print("trainer %s: pass %d cost %f" % (os.environ["PADDLE_INIT_TRAINER_ID"], event.pass_id, last[0]), flush=True)
+    elif isinstance(event, paddle.event.EndIteration):
+        last[0] = event.cost
+
+
+last = [0.0]
+trainer.train(reader=paddle.batch(paddle.dataset.uci_housing.train(), batch_size=20), num_passes=2, event_handler=event_handler)
+'''
+
+
+if __name__ == "__main__":
+    main()
