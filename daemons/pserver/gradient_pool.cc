@@ -69,22 +69,36 @@ GradientPool::Handle GradientPool::acquire(size_t bytes, bool in_turn) {
     from = &ahead_;
     data = from->acquire(bytes);
   }
-  if (data == nullptr) return none;
+  return data == nullptr ? none : add({data, bytes, from, 1});
+}
+
+GradientPool::Handle GradientPool::acquire_beside(size_t bytes) {
+  auto* data = static_cast<std::byte*>(std::aligned_alloc(pool_alignment, aligned(bytes)));
+  if (data == nullptr) throw std::bad_alloc();
+  return add({data, bytes, nullptr, 1});
+}
+
+GradientPool::Handle GradientPool::add(const Buffer& buffer) {
   if (unused_.empty()) {
     unused_.push_back(static_cast<Handle>(buffers_.size()));
     buffers_.emplace_back();
   }
   const Handle h = unused_.back();
   unused_.pop_back();
-  buffers_[h] = {data, bytes, from, 1};
+  buffers_[h] = buffer;
   return h;
+}
+
+GradientPool::~GradientPool() {
+  for (const Buffer& b : buffers_)
+    if (b.users > 0 && b.from == nullptr) std::free(b.data);
 }
 
 void GradientPool::release(Handle h) {
   Buffer& b = buffers_[h];
   assert(b.users > 0);
   if (--b.users > 0) return;
-  b.from->release(b.data, b.bytes);
+  b.from ? b.from->release(b.data, b.bytes) : std::free(b.data);
   unused_.push_back(h);
 }
 

@@ -50,9 +50,15 @@ class GradientPool {
   static constexpr Handle none = ~Handle{0};
 
   explicit GradientPool(const PoolSizes& sizes) : in_turn_(sizes.in_turn), ahead_(sizes.ahead) {}
+  ~GradientPool();
+  GradientPool(const GradientPool&) = delete;
+  GradientPool& operator=(const GradientPool&) = delete;
 
   // A buffer with one user, or none. What is in turn may take either region.
   Handle acquire(size_t bytes, bool in_turn);
+  // The same beside both regions: for one that has to leave the region of those in turn.
+  Handle acquire_beside(size_t bytes);
+  bool in_turn(Handle h) const { return buffers_[h].from == &in_turn_; }
   std::byte* data(Handle h) const { return buffers_[h].data; }
   void add_user(Handle h) { ++buffers_[h].users; }
   // The last one gives it back.
@@ -62,9 +68,11 @@ class GradientPool {
   struct Buffer {
     std::byte* data = nullptr;
     size_t bytes = 0;
-    Arena* from = nullptr;
+    Arena* from = nullptr;  // null: memory of its own
     uint32_t users = 0;
   };
+  Handle add(const Buffer& buffer);
+
   Arena in_turn_, ahead_;
   std::vector<Buffer> buffers_;
   std::vector<Handle> unused_;

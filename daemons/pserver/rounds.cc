@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstring>
 
 namespace paddle {
 
@@ -57,7 +58,7 @@ bool Rounds::may_seal(const Slice& slice, uint32_t trainer) {
     if (members_.required(all[i], slice.version())) return false;
   try {
     store_.schedule().run(slice.version());
-  } catch (const Error&) {  // is said where the round closes
+  } catch (const Error&) {  // close() reports it
     return false;
   }
   return true;
@@ -88,6 +89,7 @@ void Rounds::contribute(Slice& slice, Member& member, const std::byte* grad,
                                  [&](const Parked& p) { return p.trainer > member.id; });
     r.parked.insert(at, {member.id, buffer, grad});
     pool_.add_user(buffer);
+    leave_turn_region(slice);
   }
   if (grad == nullptr && r.sealed) {
     r.turn = nobody;
@@ -98,6 +100,21 @@ void Rounds::contribute(Slice& slice, Member& member, const std::byte* grad,
     moved_ = true;
   }
   add_parked(slice);
+}
+
+// A gradient was in turn when it landed, and one with a lower id has joined since: that one's needs
+// the region of those in turn.
+void Rounds::leave_turn_region(const Slice& slice) {
+  Round& r = rounds_[slice.info().place];
+  for (Parked& p : r.parked) {
+    if (p.trainer <= r.turn || !pool_.in_turn(p.buffer)) continue;
+    const GradientPool::Handle beside = pool_.acquire_beside(slice.bytes());
+    std::memcpy(pool_.data(beside), p.grad, slice.bytes());
+    pool_.release(p.buffer);
+    p.buffer = beside;
+    p.grad = pool_.data(beside);
+    moved_ = true;
+  }
 }
 
 // Those who have joined since the round was sealed: as if they had come after it was closed.
@@ -137,6 +154,7 @@ void Rounds::members_changed() {
   moved_ = true;
   for (Slice& s : store_.slices()) {
     find_turn(s, 0);
+    leave_turn_region(s);
     add_parked(s);
     close(s);
   }

@@ -83,6 +83,7 @@ class Rounds {
   void find_turn(const Slice& slice, size_t from);
   bool may_seal(const Slice& slice, uint32_t trainer);
   void drop_parked(Slice& slice);
+  void leave_turn_region(const Slice& slice);
   void add_parked(Slice& slice);
   void advanced(const Slice& slice);
 

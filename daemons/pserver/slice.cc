@@ -126,7 +126,7 @@ void Slice::restart(uint64_t version) {
   version_ = version;
   has_previous_ = early_ = false;
   summed_ = 0;
-  bound_ = std::numeric_limits<double>::infinity();  // nobody has looked at them
+  bound_ = std::numeric_limits<double>::infinity();  // they were not checked
 }
 
 }  // namespace paddle
