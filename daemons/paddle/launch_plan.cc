@@ -20,8 +20,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// On several machines. Pservers and trainers cannot share a certificate, but variables and files of
-// each machine can name them.
+// On several machines. Certificates cannot: pservers and trainers need different ones.
 bool may_be_given(const std::string& name) {
   return name == "port" || name == "host" || name == "insecure";
 }
