@@ -7,12 +7,15 @@ goes to ``logs/serverlog.N`` or ``logs/workerlog.N``. When all workers have ende
 process fails, all are stopped, and the end of its log is shown.
 
 A job of several machines is started on each of them, with the same ``--cluster_node_ips`` and its own ``--node_ip``.
+Its processes prove a token to each other: make it once (``paddle token --new FILE``), copy it to all machines, and set
+``PADDLE_TOKEN_FILE`` to its path. On one machine every job gets a token of its own.
 The servers of a machine then stay until the workers of all machines have left the job.
 """
 import argparse
 import ctypes
 import os
 import queue
+import secrets
 import signal
 import socket
 import subprocess
@@ -99,6 +102,10 @@ class _Job:
         self.processes: Dict[str, subprocess.Popen] = {}
         self.logs: Dict[str, str] = {}
         self.ended: queue.Queue = queue.Queue()
+        self.token = ""
+        given = os.environ.get("PADDLE_INIT_TOKEN_FILE") or os.environ.get("PADDLE_TOKEN_FILE")
+        if self.alone and not given:
+            self.token = os.path.abspath(os.path.join(args.log_dir, "token.%d" % os.getpid()))
 
     def _environment(self, **own) -> dict:
         env = {k: v for k, v in os.environ.items() if k.lower() not in ("http_proxy", "https_proxy")}
@@ -109,10 +116,16 @@ class _Job:
                    POD_IP=self.args.node_ip, PYTHONUNBUFFERED="1", **own)
         if self.worker_endpoints:
             env["PADDLE_TRAINER_ENDPOINTS"] = ",".join(self.worker_endpoints)
+        if self.token:
+            env["PADDLE_INIT_TOKEN_FILE"] = self.token
         return env
 
     def start(self) -> None:
         os.makedirs(self.args.log_dir, mode=0o750, exist_ok=True)
+        if self.token:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+            with os.fdopen(os.open(self.token, flags, 0o600), "w") as out:
+                out.write(secrets.token_hex(32) + "\n")
         until = {} if self.alone else {"PADDLE_INIT_EXIT_WHEN_DONE": "1"}
         for i, endpoint in enumerate(self.own_endpoints):
             place = self.endpoints.index(endpoint)
@@ -176,6 +189,8 @@ class _Job:
             _kill(p, signal.SIGKILL)
         for s in self.held:
             s.close()
+        if self.token and os.path.exists(self.token):
+            os.remove(self.token)
 
 
 def _kill(process: subprocess.Popen, number: int) -> None:
