@@ -105,7 +105,8 @@ void LaunchScreen::show_pservers(const std::string& list) {
     say(text(plan_.servers.size(), plan_.servers.size() == 1 ? " pserver and " : " pservers and ",
              plan_.workers.size(), plan_.workers.size() == 1 ? " trainer" : " trainers",
              "; logs are in ", short_path(plan_.log_dir)));
-  say("look at the job with: " + typed_program() + " status --pservers=" + list);
+  say("look at the job with: " + typed_program() + " status --pservers=" + list +
+      (plan_.token_file.empty() ? "" : " --token_file=" + plan_.token_file));
 }
 
 void LaunchScreen::report_stop(int signal) {

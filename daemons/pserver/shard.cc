@@ -110,10 +110,10 @@ Shard::Shard(const ShardOptions& options, SnapshotDisk* disk, std::string label,
 
 // ---- connections
 
-void Shard::opened(PeerId peer, std::string address, Time now) {
+void Shard::opened(PeerId peer, std::string address, Time now, const wire::Proof& proof) {
   context_.now = now;
   if (context_.peers.size() <= peer) context_.peers.resize(peer + 1);
-  context_.peers[peer] = {.open = true, .address = std::move(address)};
+  context_.peers[peer] = {.open = true, .address = std::move(address), .proof = proof};
 }
 
 void Shard::gone(PeerId from, const std::string& why, Time now) {
@@ -214,6 +214,10 @@ void Shard::hello(PeerId from, uint64_t id, const wire::Hello& h) {
                   text("the protocol differs: this pserver uses version ", wire::protocol_version,
                        " (", build_text(), "), ", peer.process, " uses ", h.protocol, " (", h.build,
                        "); install the same version on all machines"));
+  if (const std::string why = wire::refusal_of(peer.proof, h); !why.empty()) {
+    context_.error(text(peer.process, " at ", peer.address, " was refused: ", why));
+    return refuse(context_, from, id, Code::refused, why);
+  }
   if (h.role == wire::Role::observer) {
     const auto observers = std::count_if(
         context_.peers.begin(), context_.peers.end(),

@@ -41,7 +41,7 @@ ExchangeOptions exchange_options(const PsOptions& o, const Cut& cut) {
 PsClient::PsClient(const Cut& cut, Scope& scope, const PsOptions& options,
                    std::function<void()> first_values)
     : PsClient(cut, scope, options, std::move(first_values),
-               std::make_unique<TcpLinks>(options.shards, options.peer_timeout,
+               std::make_unique<TcpLinks>(options.shards, options.credentials, options.peer_timeout,
                                           options.spin_microseconds)) {}
 
 PsClient::PsClient(const Cut& cut, Scope& scope, const PsOptions& options,

@@ -22,12 +22,14 @@
 #include "trainer/join_driver.h"
 #include "trainer/ps_links.h"
 #include "trainer/step_track.h"
+#include "wire/credentials.h"
 #include "wire/stream.h"
 
 namespace paddle {
 
 struct PsOptions {
   std::vector<wire::Endpoint> shards;
+  wire::Credentials credentials;
   wire::Hello hello;
   double peer_timeout = 600;       // seconds without a pserver before the trainer gives up
   int64_t spin_microseconds = -1;  // wire/spin.h

@@ -31,6 +31,7 @@ PsOptions ps_options(const Options& o, const Cluster& cluster, const Model& mode
   PsOptions out;
   for (const std::string& e : cluster.dense)
     out.shards.push_back(wire::parse_endpoint(e, "the pserver"));
+  out.credentials = wire::client_credentials(credential_files(o));
   out.hello = wire::make_hello(wire::Role::trainer);
   out.hello.job = o.text("job_name");
   out.hello.new_job = o.flag("new_job");

@@ -9,14 +9,15 @@
 #include "trainer/heartbeat.h"
 #include "trainer/ps_links.h"
 #include "wire/connection.h"
+#include "wire/credentials.h"
 #include "wire/spin.h"
 
 namespace paddle {
 
 class TcpLinks final : public Links {
  public:
-  TcpLinks(const std::vector<wire::Endpoint>& shards, double peer_timeout,
-           int64_t spin_microseconds);
+  TcpLinks(const std::vector<wire::Endpoint>& shards, wire::Credentials credentials,
+           double peer_timeout, int64_t spin_microseconds);
   ~TcpLinks() override;
 
   Time now() const override { return Clock::now(); }
@@ -42,6 +43,7 @@ class TcpLinks final : public Links {
   asio::io_context io_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   wire::Spin spin_;
+  const wire::Credentials credentials_;
   std::vector<std::unique_ptr<Link>> links_;
   Heartbeat heartbeat_;
   Time last_poll_{};
