@@ -57,9 +57,14 @@ once (paddle token --new token), copy it to all nodes, and set PADDLE_INIT_TOKEN
 fi
 
 # The pserver ends with the job: when all trainers are done, not when the trainer of this node is.
-"${PADDLE:-paddle}" pserver --comment=paddle_cluster_pserver --exit_when_done=true --log_dir="logs/pserver$suffix" "${bind[@]}" \
-  > "logs/pserver$suffix.log" 2>&1 &
+"${PADDLE:-paddle}" pserver --comment=paddle_cluster_pserver --exit_when_done=true --log_dir="logs${suffix:+/pserver$suffix}" \
+  --record_file="job/pserver$suffix.flags" "${bind[@]}" > "logs/pserver$suffix.log" 2>&1 &
 pserver=$!
+# The workspace of every launcher (docs/workspace.md): log/ is the guide's logs/.
+[ -e log ] || ln -sn logs log 2>/dev/null
+ln -sf "pserver$suffix.log" "logs/server$suffix.log"
+echo "$OMPI_COMM_WORLD_RANK" > "nodefile$suffix"
+export PADDLE_INIT_LOG_DIR="${PADDLE_INIT_LOG_DIR:-logs${suffix:+/trainer$suffix}}"
 trap 'kill "$pserver" 2>/dev/null; exit 130' INT TERM
 
 "${PYTHON:-python3}" train.py > "logs/train$suffix.log" 2>&1
