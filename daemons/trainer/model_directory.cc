@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/version.h"
+#include "exec/table_store.h"
 #include "io/checkpoint.h"
 #include "io/inference_model.h"
 #include "io/model_file.h"
@@ -41,6 +42,17 @@ std::map<std::string, std::string> other_files(Session& session) {
   files["__model__"] =
       write_program(make_inference_model(model.test, feeds, model.outputs).program);
   return files;
+}
+
+// The sparse tables of this process.
+std::vector<StreamedFile> table_files(Session& session) {
+  std::vector<StreamedFile> out;
+  TableStore& store = session.scope().part<TableStore>();
+  for (const std::string& name : table_names(session.model().net.main))
+    if (store.find(name) != nullptr)
+      out.push_back({table_file_name(name),
+                     [&store, name](const TableStore::Sink& write) { store.save(name, write); }});
+  return out;
 }
 
 // A model of another program, or of an older version, has no position to go on from; its parameters
@@ -135,7 +147,8 @@ std::string save_model(Session& session, const std::string& name, uint64_t step)
   const std::string directory =
       in_workspace(session.options(), session.options().text("save_dir")) + "/" + name;
   save_checkpoint(directory, persistables_of(session.model().net.main), values_of(session.scope()),
-                  state_of(session, step), version_block(), other_files(session));
+                  state_of(session, step), version_block(), other_files(session),
+                  table_files(session));
   return directory;
 }
 
@@ -170,6 +183,12 @@ void load_model(Session& session, const std::string& directory) {
     if (e.kind() == Error::Kind::data) refuse_other_job(session, directory, vars);
     throw;
   }
+  const bool strict = session.options().text("load_missing_parameter_strategy") == "fail";
+  const auto begins_anew = [&](const std::string& table) {
+    log_warn(text("the table '", table, "' is not in ", directory, ": its rows begin anew"));
+  };
+  load_tables(session.scope().part<TableStore>(), table_names(session.model().net.main), directory,
+              strict ? std::function<void(const std::string&)>{} : begins_anew);
   take_state(session, state, directory);
   log_info("loaded " + directory);
 }

@@ -10,6 +10,8 @@
 #include "base/suggest.h"
 #include "exec/fuse.h"
 #include "exec/lower_remote.h"
+#include "exec/lower_tables.h"
+#include "exec/table_store.h"
 
 namespace paddle {
 namespace {
@@ -83,19 +85,24 @@ Plan::Plan(const Program& program, int32_t block, Scope& scope, const Names& fee
   }
 }
 
+Plan::~Plan() = default;
+
 void Plan::add_ops(const Program& program, const Block& block, const Names& feeds,
                    const Names& fetches, bool fuse) {
+  const PlanTables tables = tables_of(program, block, scope_, fetches);
   std::vector<Op> ops;
   for (const auto& op : block.ops())
-    if (op->type != "feed" && op->type != "fetch") {
+    if (op->type != "feed" && op->type != "fetch" && !tables.gone.count(op.get())) {
       ops.push_back(*op);
       add_default_attrs(ops.back());
+      if (tables.lookups.count(op.get())) ops.back().attrs.set("is_sparse", true);
     }
   const std::vector<ExchangedParam> exchanged = take_remote_ops(ops, program, block);
   // Gradients are computed whoever else reads them, and keep their memory until the next pull where
   // they are read until then.
   const bool read_later = options_.remote == nullptr || options_.remote->reads_later();
-  Names wanted = fetches;
+  Names wanted = tables.wanted();
+  wanted.insert(wanted.end(), fetches.begin(), fetches.end());
   for (const ExchangedParam& e : exchanged) {
     if (read_later) pushed_.insert(e.grad);
     wanted.push_back(e.grad);
@@ -103,6 +110,8 @@ void Plan::add_ops(const Program& program, const Block& block, const Names& feed
   ops = needed_ops(std::move(ops), block, scope_, wanted);
   if (fuse) ops = fuse_ops(std::move(ops), block, scope_, feeds, wanted);
   place_remote_ops(ops, exchanged);
+  own_vars_ = place_table_ops(ops, tables);
+  keep_tables(tables);
   for (Op& op : ops) {
     Step s;
     s.def = &op_def(op.type);
@@ -142,12 +151,35 @@ void Plan::add_ops(const Program& program, const Block& block, const Names& feed
   find_early_steps();
 }
 
+void Plan::keep_tables(const PlanTables& tables) {
+  for (const auto& [var, op] : tables.started) {
+    const auto first = first_rows_of(*op, seed_);
+    require(first.has_value(), Error::Kind::config, "the first values of the table '", var->table,
+            "' are made in one piece: give it an initializer that is constant, uniform, normal or "
+            "truncated normal (",
+            op_text(*op), ")");
+    started_.emplace_back(*var, *first);
+  }
+  if (!tables.local || tables.tables.empty()) return;
+  require(options_.remote == nullptr, Error::Kind::config,
+          "the program looks up rows of the table '", tables.tables[0].spec.param,
+          "', and does not say which of the pservers' tables that is: cut the program that trains, "
+          "or set is_distributed: false in the embedding");
+  tables_ = std::make_unique<LocalTables>(scope_.part<TableStore>(), tables.tables);
+}
+
+const Var* Plan::declared_var(const Block& block, const std::string& name) const {
+  for (const Var& v : own_vars_)
+    if (v.name == name) return &v;
+  return block.find(name);
+}
+
 int Plan::var_index(const Block& block, const std::string& name) {
   const auto it = index_.find(name);
   if (it != index_.end()) return it->second;
   PlanVar v;
   v.name = name;
-  const Var* declared = block.find(name);
+  const Var* declared = declared_var(block, name);
   const bool held = scope_.find(name) != nullptr;
   if (!declared && !held) block.var(name);  // throws, with a suggestion
   if (declared) {
@@ -213,6 +245,7 @@ bool Plan::scope_moved() const {
 }
 
 void Plan::run(uint64_t step) {
+  for (const auto& [var, first] : started_) scope_.part<TableStore>().start(var, first);
   if (!laid_out_ || scope_moved() || root_values_changed()) layout();
   for (PlanVar& v : vars_)
     if (v.lod_cell != nullptr) v.view.lod = *v.lod_cell;
@@ -234,12 +267,14 @@ void Plan::run(uint64_t step) {
 
 void Plan::run_step(const Step& s, uint64_t number) {
   check_interrupt();
+  Remote* remote = tables_ ? tables_.get() : options_.remote;
   try {
-    s.kernel(Run(s.args.data(), device_, scratch_, s.seed, number, options_.remote));
+    s.kernel(Run(s.args.data(), device_, scratch_, s.seed, number, remote));
   } catch (Error& e) {
     throw e.within("running ", op_with_origin(s.op));
   }
-  if (options_.check_nan_inf) check_finite(s);
+  // Of the rows of a pull, those behind the last id have any content.
+  if (options_.check_nan_inf && s.op.type != "pull_rows") check_finite(s);
 }
 
 std::vector<OpCost> Plan::profile() const {

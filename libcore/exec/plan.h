@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "graph/find_tables.h"
 #include "graph/infer.h"
 #include "graph/kernel.h"
 #include "graph/op_def.h"
@@ -18,6 +19,9 @@
 #include "tensor/scope.h"
 
 namespace paddle {
+
+class LocalTables;
+struct PlanTables;
 
 struct PlanOptions {
   bool fuse = true;
@@ -44,6 +48,7 @@ class Plan {
   // plan's own. The program may change or go away afterwards; the scope must outlive the plan.
   Plan(const Program& program, int32_t block, Scope& scope, const Names& feeds,
        const Names& fetches, const Device& device, const PlanOptions& options);
+  ~Plan();
 
   // Sets feed i for the next runs. The tensor's memory and LoD are used where they are, so it must
   // outlive those runs.
@@ -97,6 +102,8 @@ class Plan {
 
   void add_ops(const Program& program, const Block& block, const Names& feeds, const Names& fetches,
                bool fuse);
+  void keep_tables(const PlanTables& tables);
+  const Var* declared_var(const Block& block, const std::string& name) const;
   int var_index(const Block& block, const std::string& name);
   bool lod_changed(size_t feed, const Lod& lod) const;
   void layout();
@@ -123,7 +130,10 @@ class Plan {
   Device device_;
   PlanOptions options_;
   uint32_t seed_;
-  std::set<std::string> pushed_;  // gradients whose memory is read after the step has ended
+  std::set<std::string> pushed_;         // gradients whose memory is read after the step has ended
+  std::unique_ptr<LocalTables> tables_;  // null where nothing is looked up in one
+  std::vector<std::pair<Var, FirstRows>> started_;  // what a startup program gives to tables
+  std::vector<Var> own_vars_;                       // that the block does not have
   std::vector<PlanVar> vars_;
   std::unordered_map<std::string, int> index_;
   std::vector<Step> steps_;

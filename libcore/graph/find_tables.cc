@@ -270,10 +270,17 @@ TakenTables take_tables(Program& main, const Program& startup) {
   return taken;
 }
 
-void mark_tables(Program& program) {
+void mark_tables(Program& program, const std::function<bool(const std::string& param)>& is_kept) {
   for (const auto& op : program.global().ops())
     if (is_lookup(*op) && op->attrs.get<bool>("is_distributed", false) && op->in["W"].size() == 1)
-      if (Var* v = program.global().find(op->in["W"][0])) v->table = v->name;
+      if (Var* v = program.global().find(op->in["W"][0]); v && is_kept(v->name)) v->table = v->name;
+}
+
+Names table_names(const Program& program) {
+  Names out;
+  for (const auto& v : program.global().vars())
+    if (v->table == v->name && !v->name.empty()) out.push_back(v->name);
+  return out;
 }
 
 }  // namespace paddle

@@ -54,9 +54,14 @@ struct TakenTables {
 // sparse, their updates and the states of these are gone.
 TakenTables take_tables(Program& main, const Program& startup);
 
-// Sets Var::table of the parameters that lookups with is_distributed read: a program that was read
-// from a file does not say it in its variables.
-void mark_tables(Program& program);
+// Sets Var::table of the parameters that lookups with is_distributed read and that `is_kept` knows:
+// a program that was read from a file does not say it in its variables.
+void mark_tables(Program& program, const std::function<bool(const std::string& param)>& is_kept);
+
+// The sparse tables that the variables of a program name.
+Names table_names(const Program& program);
+// The file of a table beside those of variables.
+inline std::string table_file_name(const std::string& param) { return param + ".table"; }
 
 bool is_lookup(const Op& op);       // lookup_table, lookup_table_v2
 bool is_lookup_grad(const Op& op);  // their gradients

@@ -1,9 +1,11 @@
 #include "io/checkpoint.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 
 #include "io/binary_reader.h"
 #include "io/sealed.h"
@@ -21,6 +23,25 @@ FileRecord record_of(const std::string& name, const FileParts& parts) {
     r.bytes += v.size();
     r.crc32 = checksum(v.data(), v.size(), r.crc32);
   }
+  return r;
+}
+
+FileRecord write_stream(const AtomicDirectory& out, const StreamedFile& stream) {
+  check_file_name(stream.name);
+  const std::string path = out.temporary() + "/" + stream.name;
+  const std::filesystem::path above = std::filesystem::path(path).parent_path();
+  make_directories(above.string());
+  std::ofstream file(path, std::ios::binary);
+  if (!file) throw io_error("create", out.path() + "/" + stream.name, errno);
+  FileRecord r{stream.name, 0, 0};
+  stream.content([&](std::string_view bytes) {
+    if (!file.write(bytes.data(), static_cast<std::streamsize>(bytes.size())))
+      throw io_error("write", out.path() + "/" + stream.name, errno);
+    r.bytes += bytes.size();
+    r.crc32 = checksum(bytes.data(), bytes.size(), r.crc32);
+  });
+  file.close();
+  if (!file) throw io_error("write", out.path() + "/" + stream.name, errno);
   return r;
 }
 
@@ -93,7 +114,8 @@ std::string pass_name(uint64_t pass, std::optional<uint64_t> part) {
 
 void save_checkpoint(const std::string& directory, const VarList& vars, const ValueSource& values,
                      const TrainState& state, std::string_view done,
-                     const std::map<std::string, std::string>& others) {
+                     const std::map<std::string, std::string>& others,
+                     const std::vector<StreamedFile>& streams) {
   for (const Var* v : vars)
     require(v->name != state_name && v->name != done_name, Error::Kind::config, "the variable '",
             v->name, "' has the name of a file that every checkpoint holds; rename it");
@@ -106,6 +128,7 @@ void save_checkpoint(const std::string& directory, const VarList& vars, const Va
     out.write(name, content);
     files.push_back({name, content.size(), checksum(content.data(), content.size())});
   }
+  for (const StreamedFile& s : streams) files.push_back(write_stream(out, s));
   out.write(state_name, write_train_state(state, files));
   out.commit(done);
 }

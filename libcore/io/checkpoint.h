@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -41,11 +42,18 @@ TrainState read_train_state(std::string_view bytes, const std::string& name,
 // "pass-00003", and for a save within a pass "pass-00003-002".
 std::string pass_name(uint64_t pass, std::optional<uint64_t> part = {});
 
-// Writes the variables, the state and `others` (name -> content) into `directory` and commits it,
-// replacing what stood there.
+// A file that is too large for memory: `content` calls its argument with one piece after the other.
+struct StreamedFile {
+  std::string name;
+  std::function<void(const std::function<void(std::string_view)>& write)> content;
+};
+
+// Writes the variables, the state, `streams` and `others` (name -> content) into `directory` and
+// commits it, replacing what stood there.
 void save_checkpoint(const std::string& directory, const VarList& vars, const ValueSource& values,
                      const TrainState& state, std::string_view done = "",
-                     const std::map<std::string, std::string>& others = {});
+                     const std::map<std::string, std::string>& others = {},
+                     const std::vector<StreamedFile>& streams = {});
 
 // Loads all variables or none. Files are compared with their checksums first, so that damage is
 // never trained on. No value where there is no `train_state`. A checkpoint (by its name or its

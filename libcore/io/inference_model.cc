@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/suggest.h"
+#include "graph/find_tables.h"
 #include "io/model_file.h"
 #include "io/portable.h"
 
@@ -162,6 +163,9 @@ InferenceModel load_inference_model(const std::string& directory, const ValueSin
   } catch (Error& e) {
     throw e.within("loading the model '", directory, "'");
   }
+  mark_tables(out.program, [&](const std::string& table) {
+    return is_file((std::filesystem::path(directory) / table_file_name(table)).string());
+  });
   load_vars(directory, persistables_of(out.program), sink, files.params);
   return out;
 }

@@ -107,11 +107,12 @@ ValueSink into(Scope& scope) {
 }
 
 bool can_be_saved(const Var& var) {
+  if (!var.table.empty()) return false;  // its table is
   return var.kind == VarKind::lod_tensor || var.kind == VarKind::selected_rows;
 }
 
 VarList params_of(const Program& program) {
-  return list_vars(program, [](const Var& v) { return v.param.has_value(); });
+  return list_vars(program, [](const Var& v) { return v.param.has_value() && v.table.empty(); });
 }
 
 VarList persistables_of(const Program& program) {

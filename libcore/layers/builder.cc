@@ -34,7 +34,8 @@ std::string Builder::global_var(Var v, const Initializer& first) const {
 
 std::string Builder::parameter(const std::string& name, const ParamAttr& attr, const Shape& shape,
                                DType dtype, const Initializer& first) const {
-  require(shape.known(), Error::Kind::config, "the parameter '", name,
+  const bool any_height = attr.table && shape.rank() == 2 && shape[1] > 0;
+  require(shape.known() || any_height, Error::Kind::config, "the parameter '", name,
           "' would have the unknown length -1 in its shape ", shape,
           ": give the input layer its full shape (only the batch may be unknown)");
   Var v{.name = name, .dtype = dtype, .shape = shape, .persistable = true};
@@ -42,7 +43,9 @@ std::string Builder::parameter(const std::string& name, const ParamAttr& attr, c
                       .learning_rate = attr.learning_rate,
                       .regularizer = attr.regularizer,
                       .clip = attr.gradient_clip,
-                      .model_average = attr.do_model_average};
+                      .model_average = attr.do_model_average,
+                      .table = attr.table};
+  if (attr.table) v.table = name;
   return global_var(std::move(v), attr.initializer.value_or(first));
 }
 

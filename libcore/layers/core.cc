@@ -53,15 +53,19 @@ std::string fc(const Builder& b, const Inputs& input, int64_t size, const FcOpti
 
 std::string embedding(const Builder& b, const std::string& input, const Shape& size,
                       const EmbeddingOptions& options) {
-  require(size.rank() == 2 && size[0] > 0 && size[1] > 0, Error::Kind::config, "embedding of '",
-          input, "': size must be [rows, width], both positive, found ", size);
+  const bool any_height = options.is_distributed && size.rank() == 2 && size[0] == -1;
+  require(size.rank() == 2 && (size[0] > 0 || any_height) && size[1] > 0, Error::Kind::config,
+          "embedding of '", input, "': size must be [rows, width], both positive",
+          options.is_distributed ? ", or [-1, width]" : "", ", found ", size);
   const Layer layer(b, "embedding");
-  const std::string w = layer.weight(options.param_attr, size, options.dtype);
+  ParamAttr attr = options.param_attr;
+  if (options.is_distributed) attr.table = options.table;
+  const std::string w = layer.weight(attr, size, options.dtype);
   int64_t padding = options.padding_idx.value_or(-1);
-  if (options.padding_idx && padding < 0) padding += size[0];
-  require(!options.padding_idx || (padding >= 0 && padding < size[0]), Error::Kind::config,
-          "embedding of '", input, "': padding_idx ", options.padding_idx.value_or(-1),
-          " is outside of a table of ", size[0], " rows");
+  if (options.padding_idx && padding < 0 && !any_height) padding += size[0];
+  require(!options.padding_idx || (padding >= 0 && (any_height || padding < size[0])),
+          Error::Kind::config, "embedding of '", input, "': padding_idx ",
+          options.padding_idx.value_or(-1), " is outside of a table of ", size[0], " rows");
   return layer.op("lookup_table", {{"Ids", {input}}, {"W", {w}}},
                   {{"is_sparse", options.is_sparse},
                    {"is_distributed", options.is_distributed},
@@ -153,6 +157,7 @@ std::string create_parameter(const Builder& b, const Shape& shape,
   const Layer layer(b, "create_parameter", options.name);
   ParamAttr attr = options.attr;
   if (attr.name.empty()) attr.name = options.name;
+  if (options.is_distributed) attr.table.emplace();
   return options.is_bias ? layer.bias(attr, shape, options.dtype)
                          : layer.weight(attr, shape, options.dtype);
 }

@@ -13,6 +13,8 @@ struct Fans {
 Fans fans_of(const Shape& s) {
   if (s.rank() == 0) return {1, 1};
   if (s.rank() == 1) return {static_cast<double>(s[0]), static_cast<double>(s[0])};
+  if (s.rank() == 2 && s[0] < 0)  // a table of any height: rows alone count
+    return {static_cast<double>(s[1]), static_cast<double>(s[1])};
   if (s.rank() == 2) return {static_cast<double>(s[0]), static_cast<double>(s[1])};
   const auto window = static_cast<double>(s.product(2, s.rank()));
   return {static_cast<double>(s[1]) * window, static_cast<double>(s[0]) * window};

@@ -48,8 +48,9 @@ struct FcOptions {
 std::string fc(const Builder& b, const Inputs& input, int64_t size, const FcOptions& options = {});
 
 struct EmbeddingOptions {
-  bool is_sparse = false;                   // the gradient holds only the rows that were used
-  bool is_distributed = false;              // kept in the op; without effect yet
+  bool is_sparse = false;       // the gradient holds only the rows that were used
+  bool is_distributed = false;  // the parameter is a sparse table: rows by id, of any number
+  TableSpec table = {};         // of a sparse table: how its rows are kept
   std::optional<int64_t> padding_idx = {};  // this id gives zeros; negative counts from the end
   ParamAttr param_attr = {};
   DType dtype = DType::f32;
@@ -97,6 +98,7 @@ struct CreateParameterOptions {
   std::string name = {};
   ParamAttr attr = {};
   bool is_bias = false;
+  bool is_distributed = false;  // a sparse table, which only lookups may read
 };
 // x where x > 0, else alpha * x. mode: "all" (one alpha), "channel" or "element". By default alpha
 // starts with 0.25.

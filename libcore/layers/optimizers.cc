@@ -43,7 +43,8 @@ class Updates {
                                        .dtype = param.dtype,
                                        .shape = s.factor != 0 ? Shape{1} : param.shape,
                                        .persistable = true,
-                                       .stop_gradient = true},
+                                       .stop_gradient = true,
+                                       .table = param.table},
                                       init::Constant{s.first}));
       }
       states_.push_back(std::move(names));

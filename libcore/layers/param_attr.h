@@ -70,7 +70,8 @@ struct ParamAttr {
   bool trainable = true;
   GradientClip gradient_clip = {};
   bool do_model_average = true;
-  bool absent = false;  // set by none()
+  std::optional<TableSpec> table = {};  // it is a sparse table, whose rows are kept so
+  bool absent = false;                  // set by none()
 
   // No parameter at all: a layer without bias.
   static ParamAttr none() { return {.absent = true}; }

@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "layers/rows.h"
 
 namespace paddle {
@@ -43,18 +45,45 @@ Make declare_fc(Arguments& a, const Resolve& at) {
   return [=](const Builder& b) -> Names { return {fc(b, resolved(at, input), size, o)}; };
 }
 
+// A number that is not negative.
+template <class T>
+void declare_count(Arguments& a, const char* name, T& place, const char* help) {
+  int64_t given = 0;
+  a.optional(name, given, help);
+  if (given < 0 || static_cast<uint64_t>(given) > std::numeric_limits<T>::max())
+    a.problem(name, text("must be from 0 to ", std::numeric_limits<T>::max(), ", found ", given));
+  place = static_cast<T>(given);
+}
+
+// Of embeddings with is_distributed: docs/tables.md has the words.
+void declare_table(Arguments& a, TableSpec& t) {
+  a.optional("bf16", t.bf16, "sparse table: values in 16 bits");
+  declare_count(a, "min_count", t.admit_count, "sparse table: updates until an id gets a row");
+  a.optional("probability", t.admit_probability, "sparse table: chance per update to get a row");
+  declare_count(a, "unseen_steps", t.expire_unseen_steps,
+                "sparse table: rows without an update for more steps go");
+  a.optional("min_score", t.expire_min_score, "sparse table: rows with a lower score go");
+  declare_count(a, "half_life", t.expire_half_life, "sparse table: steps that halve a score");
+  declare_count(a, "floor", t.expire_floor, "sparse table: so many rows stay");
+  declare_count(a, "memory_limit", t.memory_limit, "sparse table: bytes, per shard; 0 = no limit");
+  a.optional("evict", t.evict, "sparse table: at the limit old rows go, not new ones refused");
+}
+
 Make declare_embedding(Arguments& a, const Resolve& at) {
   Ref input;
   Shape size;
   EmbeddingOptions o;
   a.required("input", input, "ids, shape [..., 1], int64");
-  a.required("size", size, "[rows, width] of the table");
+  a.required("size", size, "[rows, width] of the table; [-1, width]: any id, with is_distributed");
   a.optional("is_sparse", o.is_sparse, "gradients hold only the rows that were used");
   a.optional("is_distributed", o.is_distributed,
-             "without effect yet: the table is a parameter like others");
+             "a sparse table: rows are made when ids first learn, whatever the size says");
   a.optional("padding_idx", o.padding_idx, "the id that gives zeros");
   a.optional("param_attr", o.param_attr, "the table");
   a.optional("dtype", o.dtype, "element type");
+  declare_table(a, o.table);
+  if (!o.is_distributed && o.table != TableSpec{})
+    a.problem("the options of a sparse table need is_distributed: true");
   return [=](const Builder& b) -> Names { return {embedding(b, at(input.name), size, o)}; };
 }
 

@@ -86,6 +86,7 @@ Make declare_create_parameter(Arguments& a, const Resolve&) {
   a.optional("name", o.name, "of the parameter");
   a.optional("attr", o.attr, "the parameter");
   a.optional("is_bias", o.is_bias, "starts with 0, not with Xavier's values");
+  a.optional("is_distributed", o.is_distributed, "a sparse table, for lookups alone");
   return [=](const Builder& b) -> Names { return {create_parameter(b, shape, o)}; };
 }
 

@@ -1,5 +1,6 @@
 // Variables and models to and from disk.
 #include "bindings.h"
+#include "exec/table_store.h"
 #include "io/inference_model.h"
 #include "io/model_file.h"
 #include "io/portable.h"
@@ -56,6 +57,23 @@ void bind_io(py::module_& m) {
       },
       py::arg("directory"), py::arg("program"), py::arg("names"), py::arg("scope"),
       py::arg("filename") = "");
+  m.def("table_names", [](const PyProgram& p) { return table_names(p); });
+  m.def(
+      "save_tables",
+      [](const std::string& directory, const Names& names, const ScopePtr& scope) {
+        const py::gil_scoped_release others;
+        const std::lock_guard<std::mutex> alone(scope->mutex);
+        save_tables(scope->scope.part<TableStore>(), names, directory);
+      },
+      py::arg("directory"), py::arg("names"), py::arg("scope"));
+  m.def(
+      "load_tables",
+      [](const std::string& directory, const Names& names, const ScopePtr& scope) {
+        const py::gil_scoped_release others;
+        const std::lock_guard<std::mutex> alone(scope->mutex);
+        load_tables(scope->scope.part<TableStore>(), names, directory);
+      },
+      py::arg("directory"), py::arg("names"), py::arg("scope"));
   m.def(
       "make_inference_model",
       [](const PyProgram& main, const Names& feeds, const Names& targets) {
@@ -70,8 +88,10 @@ void bind_io(py::module_& m) {
          const std::string& params) {
         const py::gil_scoped_release others;
         const std::lock_guard<std::mutex> alone(scope->mutex);
-        return save_inference_model(directory, feeds, targets, main, values_of(scope->scope),
-                                    files_of(model, params));
+        Names fetches = save_inference_model(directory, feeds, targets, main,
+                                             values_of(scope->scope), files_of(model, params));
+        save_tables(scope->scope.part<TableStore>(), table_names(main.pruned(targets)), directory);
+        return fetches;
       },
       py::arg("directory"), py::arg("feeds"), py::arg("targets"), py::arg("main"), py::arg("scope"),
       py::arg("model") = "", py::arg("params") = "");
@@ -82,7 +102,10 @@ void bind_io(py::module_& m) {
         InferenceModel loaded = [&] {
           const py::gil_scoped_release others;
           const std::lock_guard<std::mutex> alone(scope->mutex);
-          return load_inference_model(directory, into(scope->scope), files_of(model, params));
+          InferenceModel read =
+              load_inference_model(directory, into(scope->scope), files_of(model, params));
+          load_tables(scope->scope.part<TableStore>(), table_names(read.program), directory);
+          return read;
         }();
         return py::make_tuple(program_ptr(std::move(loaded.program)), loaded.feeds, loaded.fetches);
       },

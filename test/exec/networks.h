@@ -32,12 +32,13 @@ inline void mlp(Trained& t, const std::string& act, int64_t batch) {
 }
 
 // Sequences of ids, pooled.
-inline void bag_of_words(Trained& t, const std::string& pool) {
+inline void bag_of_words(Trained& t, const std::string& pool, bool is_distributed = false) {
   const Builder b(t.net);
   t.net.startup.random_seed = 3;
   data(b, "ids", {1}, {.dtype = DType::i64, .lod_level = 1});
   data(b, "y", {1}, {.dtype = DType::i64});
-  const std::string e = embedding(b, "ids", {11, 3}, {.is_sparse = true});
+  const std::string e =
+      embedding(b, "ids", {11, 3}, {.is_sparse = true, .is_distributed = is_distributed});
   t.loss = mean(b, cross_entropy(b, fc(b, sequence_pool(b, e, pool), 2, {.act = "softmax"}), "y"));
   Tensor ids = Tensor::of<int64_t>({7, 1}, {1, 4, 4, 10, 0, 1, 3});
   ids.set_lod({{0, 2, 6, 7}});

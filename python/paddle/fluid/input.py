@@ -10,7 +10,7 @@ from typing import Optional, Sequence
 
 from . import core, unique_name
 from .framework import default_main_program
-from .layers._call import Attr, DType, Variable, _check_variables
+from .layers._call import Attr, DType, Variable, _check_variables, call
 from .layers._numbers import Int, given_one
 from .layers.tensor import create_parameter
 from .param_attr import ParamAttr
@@ -53,9 +53,9 @@ def embedding(input: Variable, size: Sequence[int], is_sparse: bool = False, is_
 
     Args:
         input: int64 ids.
-        size: [rows, width] of the table.
+        size: [rows, width] of the table; [-1, width] with is_distributed: any id.
         is_sparse: the gradient holds only the rows that were used, not the whole table.
-        is_distributed: without effect yet, see `fluid.layers.embedding`.
+        is_distributed: a sparse table, see `fluid.layers.embedding`.
         padding_idx: this id gives zeros and learns nothing; negative counts from the end of the table.
         param_attr: the table; by default Xavier's values, named "embedding_0.w_0".
         dtype: element type of the table.
@@ -74,7 +74,10 @@ def embedding(input: Variable, size: Sequence[int], is_sparse: bool = False, is_
     layer = unique_name.generate("embedding")
     attr.name = attr.name or unique_name.generate(f"{layer}.w")
     padding = -1 if padding_idx is None else padding_idx if padding_idx >= 0 else size[0] + padding_idx
-    table = create_parameter(shape=list(size), dtype=dtype, attr=attr)
+    if is_distributed:
+        table = call("create_parameter", shape=list(size), dtype=dtype, attr=attr, is_distributed=True)
+    else:
+        table = create_parameter(shape=list(size), dtype=dtype, attr=attr)
     return _result(layer, "lookup_table_v2", {"W": [table], "Ids": [input]},
                    {"is_sparse": bool(is_sparse), "is_distributed": bool(is_distributed), "padding_idx": padding},
                    core.dtype_name(dtype))

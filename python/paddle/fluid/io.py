@@ -91,7 +91,14 @@ def _chosen(program: Program, vars, predicate) -> list:
     if vars is None:
         wanted = is_persistable if predicate is None else predicate
         return [v.name for v in program.list_vars() if wanted(v) and v._core.can_be_saved]
-    return [_name(v) for v in vars]
+    tables = _core.table_names(program._core)
+    return [_name(v) for v in vars if _name(v) not in tables]
+
+
+def _tables(program: Program, vars) -> list:
+    """The sparse tables to save or load: those listed, or all. Each is a file NAME.table beside the others."""
+    tables = _core.table_names(program._core)
+    return tables if vars is None else [_name(v) for v in vars if _name(v) in tables]
 
 
 def save_vars(executor, dirname, main_program=None, vars=None, predicate=None, filename=None):
@@ -103,6 +110,7 @@ def save_vars(executor, dirname, main_program=None, vars=None, predicate=None, f
     program = _to_save(executor, _program(main_program))
     names = _chosen(program, vars, predicate)
     _core.save_vars(_directory(dirname), program._core, names, global_scope(), filename or "")
+    _core.save_tables(_directory(dirname), _tables(program, vars), global_scope())
 
 
 def save_params(executor, dirname, main_program=None, filename=None):
@@ -124,6 +132,7 @@ def load_vars(executor, dirname, main_program=None, vars=None, predicate=None, f
         return load(executor, _directory(dirname), program, vars, predicate, filename)
     names = _chosen(program, vars, predicate)
     _core.load_vars(_directory(dirname), program._core, names, global_scope(), filename or "")
+    _core.load_tables(_directory(dirname), _tables(program, vars), global_scope())
 
 
 def load_params(executor, dirname, main_program=None, filename=None):

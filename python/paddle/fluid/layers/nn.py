@@ -52,10 +52,10 @@ def embedding(input: Variable, size: Sequence[int], is_sparse: bool = False, is_
 
     Args:
         input: int64 ids, shape [..., 1].
-        size: [rows, width] of the table.
+        size: [rows, width] of the table; [-1, width] with is_distributed: any id.
         is_sparse: the gradient holds only the rows that were used, not the whole table.
-        is_distributed: without effect yet: the table is divided among the pservers as any other parameter is, and every
-            trainer holds the whole of it.
+        is_distributed: a sparse table: rows are made when their ids first learn, so that a first size of -1 (any id) or
+            2**40 costs nothing. Only lookups may read it, and updates touch only the rows of a batch.
         padding_idx: this id gives zeros and learns nothing; negative counts from the end of the table.
         param_attr: the table; by default Xavier's values, named "embedding_0.w_0".
         dtype: element type of the table.

@@ -1,0 +1,90 @@
+// The sparse tables of a process that trains alone. They are a part of the scope, as the tensors of
+// other parameters are.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "exec/lower_tables.h"
+#include "graph/kernel.h"
+#include "graph/table_spec.h"
+#include "table/table.h"
+
+namespace paddle {
+
+// The options of the table that a program describes.
+TableOptions table_options(const TableSpec& spec);
+
+class TableStore {
+ public:
+  struct Kept {
+    TableSpec spec;
+    std::unique_ptr<Table> table;
+    uint64_t version = 0;  // updates so far
+  };
+
+  // A startup program gives a variable its first values: a table begins anew.
+  void start(const Var& var, FirstRows first);
+  // The table of a plan, made where there is none. It is the same object until generation()
+  // changes. Throws Error(config) where no startup program ran and nothing was loaded, and where
+  // its rows are those of another rule.
+  Kept& use(const PlanTable& wanted);
+  const Kept* find(const std::string& param) const;
+  Kept* find(const std::string& param);
+  Names names() const;
+  uint64_t generation() const { return generation_; }
+
+  using Sink = std::function<void(std::string_view bytes)>;
+  // The next bytes of a file into `to`, as many as it is long; false where the file ends before.
+  using Source = std::function<bool(std::span<char> to)>;
+  // A table as a stream of bytes with checksums (table_stream.cc). It begins with all that is known
+  // of the table, so that a process without the program that trained it can read it too.
+  void save(const std::string& param, const Sink& sink);
+  // Takes the place of what is there under this name, once it is whole. Throws Error(data).
+  void load(const std::string& param, const Source& source, const std::string& file);
+
+ private:
+  Kept make(TableSpec spec) const;
+
+  std::map<std::string, FirstRows> firsts_;  // by variable
+  std::map<std::string, Kept> tables_;
+  uint64_t generation_ = 0;
+};
+
+// Tables as files of a directory (table_file_name()). A table that nothing has looked up yet has
+// none.
+void save_tables(TableStore& store, const Names& tables, const std::string& directory);
+// Throws Error(data or io); `missing` is told of tables without a file, and where it is empty this
+// is an error too.
+void load_tables(TableStore& store, const Names& tables, const std::string& directory,
+                 const std::function<void(const std::string& table)>& missing = {});
+
+// What the rows of a plan are pulled from and pushed to: the tables of its scope. An update happens
+// at once, with the number of updates before it as its step, as a shard does it.
+class LocalTables : public Remote {
+ public:
+  // The store outlives it.
+  LocalTables(TableStore& store, std::vector<PlanTable> tables);
+
+  void push(int32_t param, const View& grad, uint64_t step) override;
+  void pull(int32_t param, const View& value, uint64_t step) override;
+  void pull_rows(int32_t table, std::span<const uint64_t> ids, float* rows, uint64_t step) override;
+  void set_rate(int32_t table, float rate) override;
+  void push_rows(int32_t table, std::span<const uint64_t> ids, const float* grads,
+                 uint64_t step) override;
+
+ private:
+  TableStore::Kept& kept(int32_t table);
+
+  TableStore& store_;
+  std::vector<PlanTable> tables_;
+  std::vector<TableStore::Kept*> kept_;
+  std::vector<float> rates_;
+  uint64_t generation_;
+};
+
+}  // namespace paddle

@@ -1,0 +1,86 @@
+"""Sparse tables in one process: embedding(is_distributed=True) trains, tests, saves and loads."""
+import os
+import tempfile
+import unittest
+
+import numpy as np
+from support import Case, fresh
+
+import paddle.fluid as fluid
+from paddle.fluid import core
+
+IDS = np.array([[3], [2**62], [-5], [3]], "int64")
+
+
+def build(embedding, size, shape):
+    ids = fluid.data("ids", shape, dtype="int64")
+    rows = embedding(ids, size=size, is_distributed=True, param_attr=fluid.ParamAttr(name="emb"))
+    score = fluid.layers.fc(fluid.layers.reshape(rows, [-1, size[1]]), 1)
+    loss = fluid.layers.mean(fluid.layers.square(score - 1.0))
+    test = fluid.default_main_program().clone(for_test=True)
+    fluid.optimizer.Adam(0.1, lazy_mode=True).minimize(loss)
+    return score, loss, test
+
+
+class Tables(Case):
+    def train(self, net, loss, steps, ids=IDS):
+        return [float(net.run({"ids": ids}, [loss])[0][0]) for _ in range(steps)]
+
+    def test_any_id_trains(self):
+        for embedding, shape in ((fluid.layers.embedding, [None, 1]), (fluid.embedding, [None, 1])):
+            for size in ([-1, 4], [2**63 - 1, 4]):
+                ids = IDS if size[0] < 0 else abs(IDS)
+                with fresh() as net:
+                    _, loss, test = build(embedding, size, shape)
+                    net.start()
+                    costs = self.train(net, loss, 20, ids)
+                    self.assertLess(costs[-1], costs[0] / 2)
+                    before = net.run({"ids": ids}, [loss], program=test)
+                    self.assertEqual(before, net.run({"ids": ids}, [loss], program=test))
+
+    def test_saved_and_loaded(self):
+        with tempfile.TemporaryDirectory() as where:
+            with fresh() as net:
+                _, loss, _ = build(fluid.layers.embedding, [-1, 4], [None, 1])
+                net.start()
+                self.train(net, loss, 5)
+                fluid.io.save_persistables(net.exe, where)
+                self.assertIn("emb.table", os.listdir(where))
+                self.assertNotIn("emb", os.listdir(where))
+                expected = self.train(net, loss, 5)
+            with fresh(seed=9) as net:
+                _, loss, _ = build(fluid.layers.embedding, [-1, 4], [None, 1])
+                net.start()
+                fluid.io.load_persistables(net.exe, where)
+                self.assertEqual(self.train(net, loss, 5), expected)
+                os.remove(os.path.join(where, "emb.table"))
+                with self.assertRaisesRegex(core.EnforceNotMet, "emb.table"):
+                    fluid.io.load_persistables(net.exe, where)
+
+    def test_inference_model(self):
+        with tempfile.TemporaryDirectory() as where:
+            with fresh() as net:
+                score, loss, test = build(fluid.layers.embedding, [-1, 4], [None, 1])
+                net.start()
+                self.train(net, loss, 5)
+                expected = net.run({"ids": IDS}, [score], program=test)[0]
+                fluid.io.save_inference_model(where, ["ids"], [score], net.exe)
+            with fresh(seed=9) as net:
+                program, feeds, fetches = fluid.io.load_inference_model(where, net.exe)
+                found = net.run({feeds[0]: IDS}, fetches, program=program)[0]
+                np.testing.assert_array_equal(found, expected)
+
+    def test_mistakes(self):
+        with fresh() as net:
+            _, loss, _ = build(fluid.layers.embedding, [10, 4], [None, 1])
+            with self.assertRaisesRegex(core.EnforceNotMet, "startup program"):
+                net.run({"ids": abs(IDS) % 10}, [loss])
+            net.start()
+            with self.assertRaisesRegex(core.EnforceNotMet, "outside of the table 'emb'"):
+                net.run({"ids": IDS}, [loss])
+            with self.assertRaisesRegex(core.EnforceNotMet, "rows by id"):
+                net.run({"ids": abs(IDS) % 10}, ["emb"])
+
+
+if __name__ == "__main__":
+    unittest.main()
