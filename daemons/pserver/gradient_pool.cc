@@ -62,6 +62,16 @@ void Arena::release(std::byte* at, size_t bytes) {
   }
 }
 
+GradientPool::Handle GradientPool::take_unused(std::vector<Handle>& unused) {
+  if (unused.empty()) {
+    unused.push_back(static_cast<Handle>(buffers_.size()));
+    buffers_.emplace_back();
+  }
+  const Handle h = unused.back();
+  unused.pop_back();
+  return h;
+}
+
 GradientPool::Handle GradientPool::acquire(size_t bytes, bool in_turn) {
   Arena* from = in_turn ? &in_turn_ : &ahead_;
   std::byte* data = from->acquire(bytes);
@@ -70,13 +80,33 @@ GradientPool::Handle GradientPool::acquire(size_t bytes, bool in_turn) {
     data = from->acquire(bytes);
   }
   if (data == nullptr) return none;
-  if (unused_.empty()) {
-    unused_.push_back(static_cast<Handle>(buffers_.size()));
-    buffers_.emplace_back();
+  const Handle h = take_unused(unused_);
+  Buffer& b = buffers_[h];
+  b.data = data;
+  b.bytes = bytes;
+  b.from = from;
+  b.users = 1;
+  return h;
+}
+
+GradientPool::Handle GradientPool::acquire_rows(size_t bytes) {
+  const Handle h = take_unused(unused_rows_);
+  Buffer& b = buffers_[h];
+  if (b.capacity < bytes) {
+    claim_.remove(b.capacity);
+    b.own.reset();
+    b.capacity = 0;
+    if (!claim_.add(bytes)) {
+      unused_rows_.push_back(h);
+      return none;
+    }
+    b.own = std::make_unique_for_overwrite<std::byte[]>(bytes);
+    b.capacity = bytes;
   }
-  const Handle h = unused_.back();
-  unused_.pop_back();
-  buffers_[h] = {data, bytes, from, 1};
+  b.data = b.own.get();
+  b.bytes = bytes;
+  b.from = nullptr;
+  b.users = 1;
   return h;
 }
 
@@ -84,6 +114,7 @@ void GradientPool::release(Handle h) {
   Buffer& b = buffers_[h];
   assert(b.users > 0);
   if (--b.users > 0) return;
+  if (b.from == nullptr) return unused_rows_.push_back(h);
   b.from->release(b.data, b.bytes);
   unused_.push_back(h);
 }

@@ -9,6 +9,8 @@
 #include <memory>
 #include <vector>
 
+#include "base/byte_budget.h"
+
 namespace paddle {
 
 // A run of bytes that is given out piece by piece, the lowest first. Pages are touched by use only.
@@ -49,10 +51,14 @@ class GradientPool {
   using Handle = uint32_t;
   static constexpr Handle none = ~Handle{0};
 
-  explicit GradientPool(const PoolSizes& sizes) : in_turn_(sizes.in_turn), ahead_(sizes.ahead) {}
+  explicit GradientPool(const PoolSizes& sizes, ByteBudget* budget = nullptr)
+      : in_turn_(sizes.in_turn), ahead_(sizes.ahead), claim_(budget) {}
 
   // A buffer with one user, or none. What is in turn may take either region.
   Handle acquire(size_t bytes, bool in_turn);
+  // For rows of tables, of which there may be any number: memory of its own, which is used again.
+  // None where the budget has no more.
+  Handle acquire_rows(size_t bytes);
   std::byte* data(Handle h) const { return buffers_[h].data; }
   void add_user(Handle h) { ++buffers_[h].users; }
   // The last one gives it back.
@@ -62,12 +68,17 @@ class GradientPool {
   struct Buffer {
     std::byte* data = nullptr;
     size_t bytes = 0;
-    Arena* from = nullptr;
+    Arena* from = nullptr;  // null: `own`
     uint32_t users = 0;
+    std::unique_ptr<std::byte[]> own;
+    size_t capacity = 0;  // of `own`
   };
+  Handle take_unused(std::vector<Handle>& unused);
+
   Arena in_turn_, ahead_;
   std::vector<Buffer> buffers_;
-  std::vector<Handle> unused_;
+  std::vector<Handle> unused_, unused_rows_;
+  ByteClaim claim_;  // of all `own`
 };
 
 }  // namespace paddle
