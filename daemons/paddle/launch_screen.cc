@@ -44,6 +44,7 @@ LaunchScreen::LaunchScreen(const LaunchPlan& plan, const std::string& program,
       colour_(terminal_.present() && wants_colour(environment)),
       utf8_(speaks_utf8(environment)),
       view_(plan.workers.size(), plan.passes),
+      totals_(plan.workers.size()),
       passes_(plan.passes),
       start_(screen_clock()) {}
 
@@ -63,6 +64,8 @@ std::unique_ptr<Output> LaunchScreen::output(const PlannedProcess& process, size
 void LaunchScreen::take(const std::string& process, const event::Any& event, size_t index,
                         bool worker) {
   if (worker) view_.take(index, event);
+  if (worker && plan_.workers.size() > 1)
+    if (const auto total = totals_.take(index, event)) say(total_text(*total));
   if (!people_) return;
   if (worker && index == 0) {
     const std::string line = passes_.take(event, view_.samples_per_second(), terminal_.columns());

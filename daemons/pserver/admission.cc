@@ -105,6 +105,11 @@ Admission Admissions::admit(Members& members, const Applicant& g, Time now) {
   Member& m = members[*id];
   const bool same_process = m.holder.incarnation.process == g.incarnation.process;
   if (!same_process && alive(m, members.leases(), now)) return contest(members, m, g, now);
+  if (!same_process && m.state == MemberState::gone && has_result(members))
+    return {Verdict::held, *id,
+            text("all trainers of this job have finished, and trainer 0 has saved: waiting for the "
+                 "others to leave"),
+            rival(g.incarnation.process, now).since == now};
   const bool older =
       m.holder.incarnation.covers(g.incarnation) && m.holder.incarnation != g.incarnation;
   if (older || m.expired.covers(g.incarnation))

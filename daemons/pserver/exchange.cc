@@ -85,7 +85,7 @@ PushVerdict Exchange::check_part(const Peer& peer, const wire::Push& p, const wi
                    "' without having joined");
   bytes += *needs;
   const uint64_t version = slice->version();
-  const bool duplicate = p.step < member.steps[slice->info().place] || (sync() && p.step < version);
+  const bool duplicate = p.step < member.taken(slice->info().place) || (sync() && p.step < version);
   if (duplicate) return {PushVerdict::Kind::duplicate, {}, {}};
   if (sync() && p.step > version)
     return refused(Code::protocol, peer, "it pushed step ", p.step, " of '", slice->info().name,
@@ -213,7 +213,7 @@ const Versioned* Exchange::apply(PeerId peer, uint64_t id, const wire::Push& p) 
     std::byte* grad = at;
     at += *s.gradient_bytes(part.rows);
     bool drops = false;
-    if (p.step >= member.steps[s.info().place]) {
+    if (p.step >= member.taken(s.info().place)) {
       const uint64_t stale = s.version() - part.based_on;
       Staleness& counts = member.staleness;
       counts.max = std::max(counts.max, stale);
@@ -231,8 +231,8 @@ const Versioned* Exchange::apply(PeerId peer, uint64_t id, const wire::Push& p) 
     values_.push_back({s.version(), part.slice, drops ? 1u : 0u});
   }
   return refused;
-} catch (
-    const Error& e) {  // the job ends; in sync whoever pushed waits for values, and hears it there
+} catch (const Error& e) {  // the job ends; in sync the failure reaches the trainer as the answer
+                            // to its wait
   context_.out.fail(peer, id, Code::job_failed, e.what());
   throw;
 }

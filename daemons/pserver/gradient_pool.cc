@@ -89,15 +89,17 @@ GradientPool::Handle GradientPool::acquire(size_t bytes, bool in_turn) {
   return h;
 }
 
-GradientPool::Handle GradientPool::acquire_rows(size_t bytes) {
-  const Handle h = take_unused(unused_rows_);
+GradientPool::Handle GradientPool::acquire_own(size_t bytes, bool whatever_the_limit) {
+  const Handle h = take_unused(unused_own_);
   Buffer& b = buffers_[h];
   if (b.capacity < bytes) {
     claim_.remove(b.capacity);
     b.own.reset();
     b.capacity = 0;
-    if (!claim_.add(bytes)) {
-      unused_rows_.push_back(h);
+    if (whatever_the_limit) {
+      claim_.add_anyway(bytes);
+    } else if (!claim_.add(bytes)) {
+      unused_own_.push_back(h);
       return none;
     }
     b.own = std::make_unique_for_overwrite<std::byte[]>(bytes);
@@ -111,10 +113,11 @@ GradientPool::Handle GradientPool::acquire_rows(size_t bytes) {
 }
 
 void GradientPool::release(Handle h) {
+  if (h == none) return;
   Buffer& b = buffers_[h];
   assert(b.users > 0);
   if (--b.users > 0) return;
-  if (b.from == nullptr) return unused_rows_.push_back(h);
+  if (b.from == nullptr) return unused_own_.push_back(h);
   b.from->release(b.data, b.bytes);
   unused_.push_back(h);
 }

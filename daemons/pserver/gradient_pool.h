@@ -56,11 +56,17 @@ class GradientPool {
 
   // A buffer with one user, or none. What is in turn may take either region.
   Handle acquire(size_t bytes, bool in_turn);
-  // For rows of tables, of which there may be any number: memory of its own, which is used again.
-  // None where the budget has no more.
-  Handle acquire_rows(size_t bytes);
+  // The same beside both regions, in memory of its own, which is used again: for a gradient that
+  // has to leave the region of those in turn, and for rows of tables, of which there may be any
+  // number. None for rows where the budget has no more.
+  Handle acquire_beside(size_t bytes) { return acquire_own(bytes, true); }
+  Handle acquire_rows(size_t bytes) { return acquire_own(bytes, false); }
+  bool in_turn(Handle h) const { return h != none && buffers_[h].from == &in_turn_; }
   std::byte* data(Handle h) const { return buffers_[h].data; }
-  void add_user(Handle h) { ++buffers_[h].users; }
+  // `none`, of a gradient without bytes, has no users.
+  void add_user(Handle h) {
+    if (h != none) ++buffers_[h].users;
+  }
   // The last one gives it back.
   void release(Handle h);
 
@@ -74,10 +80,11 @@ class GradientPool {
     size_t capacity = 0;  // of `own`
   };
   Handle take_unused(std::vector<Handle>& unused);
+  Handle acquire_own(size_t bytes, bool whatever_the_limit);
 
   Arena in_turn_, ahead_;
   std::vector<Buffer> buffers_;
-  std::vector<Handle> unused_, unused_rows_;
+  std::vector<Handle> unused_, unused_own_;
   ByteClaim claim_;  // of all `own`
 };
 

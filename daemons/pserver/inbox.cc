@@ -40,7 +40,7 @@ LandingPlace Inbox::place(PeerId peer, uint32_t trainer, std::span<const wire::P
   l.slice = parts.size() == 1 ? store_.slice(parts[0].slice) : nullptr;
   l.rows = table_of(store_, parts[0].slice) != nullptr;
   l.parts.assign(parts.begin(), parts.end());
-  // Those who came before go first, but whoever is ahead of its turn gives way to one in turn.
+  // In the order of arrival, but a message in turn goes before those that are ahead of their turn.
   const bool waits = in_turn(l) ? std::any_of(held_.begin(), held_.end(),
                                               [&](PeerId p) { return in_turn(landings_[p]); })
                                 : !held_.empty();

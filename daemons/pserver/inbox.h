@@ -7,8 +7,10 @@
 // - A message of trainer 0 is always in turn: there is no lower id. It waits at most for the region
 //   of the pool that is kept for messages in turn. Whatever lies there is either still coming in,
 //   and leaves when it is whole or its peer is gone, or waits for a gradient that is coming into
-//   the slice. Messages are served there in the order in which they came, and the region holds the
-//   largest message, so each gets its place.
+//   the slice. (Where a dropped trainer with a lower id joins in the middle of a round, gradients
+//   that have to wait for it leave the region: Rounds::leave_turn_region.) Messages are served
+//   there in the order in which they came, and the region holds the largest message, so each gets
+//   its place.
 // - Suppose that all messages of trainers below k get their place. They are of the same step or
 //   earlier ones, so in every slice of a message of trainer k the turn reaches k. Then that message
 //   is in turn, and gets its place as above. It follows for all k, whatever the order in which the

@@ -132,8 +132,7 @@ void Job::join(PeerId peer, uint64_t id, const wire::Join& j) {
   if (!why.empty()) return context_.out.fail(peer, id, Code::stale_epoch, why + ": greet again");
   const bool first = state_.members[trainer].state != MemberState::joined;
   state_.members.join(trainer, j.step, context_.now);
-  for (uint64_t& steps : state_.members[trainer].steps)
-    if (steps == wire::unknown_steps) steps = j.step;
+  if (Member& m = state_.members[trainer]; !m.resumed_at) m.resumed_at = j.step;
   if (first) context_.info(text(context_.peers[peer].name(), " joined at step ", j.step));
   context_.out.send(peer, id, wire::Ack{});
   close_rounds();  // under `drop` a later first round lets earlier ones close

@@ -75,7 +75,9 @@ void Members::join(uint32_t trainer, uint64_t first_round, Time now) {
 }
 
 void Members::finish(uint32_t trainer, Time now) {
-  (*this)[trainer].set(MemberState::finished, now);
+  Member& m = (*this)[trainer];
+  m.set(MemberState::finished, now);
+  m.had_finished = true;
 }
 
 void Members::leave(uint32_t trainer, Time now) { (*this)[trainer].set(MemberState::gone, now); }
@@ -85,7 +87,8 @@ void Members::begin_again(size_t slices, Time now) {
     m.set(MemberState::absent, now);
     m.first_round = 0;
     m.expired = {};
-    m.was_joined = false;
+    m.was_joined = m.had_finished = false;
+    m.resumed_at.reset();
     m.last_push.reset();
     m.steps.assign(slices, 0);
   }
@@ -166,6 +169,15 @@ bool Members::saved() const {
   if (members_.empty() || members_[0].id != 0) return true;
   const MemberState s = members_[0].state;
   return s == MemberState::gone || (s == MemberState::lost && leases_.policy == LossPolicy::drop);
+}
+
+bool has_result(const Members& members) {
+  const bool drops = members.leases().policy == LossPolicy::drop;
+  return members.saved() &&
+         std::all_of(members.all().begin(), members.all().end(), [&](const Member& m) {
+           return m.had_finished || m.state == MemberState::gone ||
+                  (m.state == MemberState::lost && drops);
+         });
 }
 
 std::string Members::waiting_for(uint32_t trainer, uint64_t round, Time since, Time now) const {

@@ -14,7 +14,7 @@ namespace paddle {
 enum class MemberState {
   absent,    // not there yet, or on its way: it has no part in a round
   joined,    // rounds wait for it
-  lost,      // it was there and said no more
+  lost,      // it had joined, and its lease has ended
   finished,  // it has used all its data
   gone,      // it has left the job
 };
@@ -35,20 +35,31 @@ struct Member {
   MemberState state = MemberState::absent;
   Time since{};  // of the state
   Holder holder;
-  bool was_joined = false;   // once, in this job
-  uint64_t first_round = 0;  // joined: rounds from here on wait for it
-  Incarnation expired;       // the newest that lost its lease under `drop`
+  bool was_joined = false;    // once, in this job
+  bool had_finished = false;  // once, whatever it has done since
+  uint64_t first_round = 0;   // joined: rounds from here on wait for it
+  Incarnation expired;        // the newest that lost its lease under `drop`
   std::optional<wire::LastPush> last_push;
   wire::Progress progress;  // as its last heartbeat said
   Staleness staleness;
   Traffic traffic;  // of its data connections that have ended
   // By place of the slice: steps of this trainer that are in the slice or, in sync, in the sum of
-  // its open round.
+  // its open round. wire::unknown_steps where the values are some trainer's, from the middle of its
+  // work, until the first push of this one.
   std::vector<uint64_t> steps;
+  std::optional<uint64_t> resumed_at;  // the step with which it joined first
 
   void set(MemberState next, Time now) {
     if (state != next) since = now;
     state = next;
+  }
+  // Steps that are not taken again; unknown_steps where nobody has said.
+  uint64_t taken(size_t place) const {
+    return steps[place] == wire::unknown_steps ? resumed_at.value_or(wire::unknown_steps)
+                                               : steps[place];
+  }
+  bool forgotten() const {  // how far it was
+    return std::count(steps.begin(), steps.end(), wire::unknown_steps) > 0;
   }
   // Sync: the gradient for the round that makes `version` + 1 is there.
   bool contributed(size_t place, uint64_t version) const { return steps[place] > version; }
@@ -86,7 +97,7 @@ class Members {
   // slices, and no gradient of anybody is in them.
   void begin_again(size_t slices, Time now);
 
-  // This process stood still for so long: that nothing was heard meanwhile says nothing.
+  // This process was stopped for so long: the silence of the trainers in that time does not count.
   void stood_still(Time::duration time);
   // Leases: whose ended just now.
   std::vector<Loss> expire(Time now);
@@ -95,7 +106,7 @@ class Members {
   // Everybody has left, or has finished and does not return; and somebody was there.
   bool all_done(Time now) const;
   uint32_t finished() const;
-  // Trainer 0, which saves for all, has left or was dropped: nobody has to stay for it.
+  // Trainer 0, which saves the model, has left or was dropped: the others need not wait for it.
   bool saved() const;
 
   // "waiting for trainer 1 of 2: not joined yet (12 s)", or of a round: "its gradient of step 7".
@@ -115,5 +126,9 @@ class Members {
   LeaseOptions leases_;
   std::vector<Member> members_;
 };
+
+// Everybody had finished or was dropped, and trainer 0, which saves after that, has left: the job
+// has its result, also where somebody has joined again since.
+bool has_result(const Members& members);
 
 }  // namespace paddle

@@ -109,10 +109,11 @@ wire::Welcome welcome(const Context& context, const Job* job, const SnapshotMake
       w.oldest = std::max(w.oldest, s.version() - (s.has_previous() ? 1 : 0));
       w.slices.push_back({s.info().id, s.version(),
                           m && state.sync() && m->contributed(place, s.version()),
-                          m && !state.sync() ? m->steps[place] : 0});
+                          m && !state.sync() ? m->taken(place) : 0});
     }
   if (m == nullptr) return w;
   w.last_push = m->last_push;
+  w.forgot = !state.sync() && m->forgotten();
   w.lost = context.options.leases.policy == LossPolicy::drop && m->state == MemberState::lost;
   return w;
 }

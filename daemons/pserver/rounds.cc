@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstring>
 
 namespace paddle {
 
@@ -57,7 +58,7 @@ bool Rounds::may_seal(const Slice& slice, uint32_t trainer) {
     if (members_.required(all[i], slice.version())) return false;
   try {
     store_.schedule().run(slice.version());
-  } catch (const Error&) {  // is said where the round closes
+  } catch (const Error&) {  // close() reports it
     return false;
   }
   return true;
@@ -88,7 +89,8 @@ void Rounds::contribute(Versioned& slice, Member& member, const Gradient& grad,
     const auto at = std::find_if(r.parked.begin(), r.parked.end(),
                                  [&](const Parked& p) { return p.trainer > member.id; });
     r.parked.insert(at, {member.id, buffer, grad});
-    if (buffer != GradientPool::none) pool_.add_user(buffer);
+    pool_.add_user(buffer);
+    leave_turn_region(slice);
   }
   if (in_spare && r.sealed) {
     r.turn = nobody;
@@ -101,15 +103,27 @@ void Rounds::contribute(Versioned& slice, Member& member, const Gradient& grad,
   add_parked(slice);
 }
 
+// A gradient was in turn when it landed, and one with a lower id has joined since: that one's needs
+// the region of those in turn.
+void Rounds::leave_turn_region(const Versioned& slice) {
+  Round& r = rounds_[slice.info().place];
+  for (Parked& p : r.parked) {
+    if (p.trainer <= r.turn || !pool_.in_turn(p.buffer)) continue;
+    const size_t bytes = *slice.gradient_bytes(p.grad.rows);
+    const GradientPool::Handle beside = pool_.acquire_beside(bytes);
+    std::memcpy(pool_.data(beside), p.grad.data, bytes);
+    pool_.release(p.buffer);
+    p.buffer = beside;
+    p.grad.data = pool_.data(beside);
+    moved_ = true;
+  }
+}
+
 // Those who have joined since the round was sealed: as if they had come after it was closed.
 void Rounds::drop_parked(const Versioned& slice) {
   Round& r = rounds_[slice.info().place];
-  for (const Parked& p : r.parked) release(p.buffer);
+  for (const Parked& p : r.parked) pool_.release(p.buffer);
   r.parked.clear();
-}
-
-void Rounds::release(GradientPool::Handle buffer) {
-  if (buffer != GradientPool::none) pool_.release(buffer);
 }
 
 void Rounds::add_parked(Versioned& slice) {
@@ -118,7 +132,7 @@ void Rounds::add_parked(Versioned& slice) {
   for (; added < r.parked.size() && r.parked[added].trainer < r.turn; ++added) {
     if (slice.summed() == 0 && r.spare_lent) break;  // one that is landing there comes first
     slice.contribute(r.parked[added].grad);
-    release(r.parked[added].buffer);
+    pool_.release(r.parked[added].buffer);
   }
   if (added == 0) return;
   r.parked.erase(r.parked.begin(), r.parked.begin() + static_cast<std::ptrdiff_t>(added));
@@ -142,6 +156,7 @@ void Rounds::members_changed() {
   moved_ = true;
   for (Versioned* s : store_.parts()) {
     find_turn(*s, 0);
+    leave_turn_region(*s);
     add_parked(*s);
     close(*s);
   }

@@ -81,8 +81,8 @@ class Rounds {
   void find_turn(const Versioned& slice, size_t from);
   bool may_seal(const Slice& slice, uint32_t trainer);
   void drop_parked(const Versioned& slice);
+  void leave_turn_region(const Versioned& slice);
   void add_parked(Versioned& slice);
-  void release(GradientPool::Handle buffer);
   void advanced(const Versioned& slice);
 
   Store& store_;

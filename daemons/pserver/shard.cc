@@ -87,9 +87,7 @@ bool may_begin_job(Context& context, LastJob& last_job, PeerId from, uint64_t id
 // Nobody goes back to work after this. It is on the disk before anybody hears it: the others learn
 // it from a pserver that was killed meanwhile, too.
 void remember_if_saved(SnapshotMaker& maker, const JobState& job) {
-  const Members& members = job.members;
-  if (!maker.on() || !members.saved() || members.finished() < members.all().size()) return;
-  maker.mark_ended(ended_job(job));
+  if (maker.on() && has_result(job.members)) maker.mark_ended(ended_job(job));
 }
 
 }  // namespace
@@ -129,7 +127,8 @@ void Shard::gone(PeerId from, const std::string& why, Time now) {
   const bool members = std::any_of(context_.peers.begin(), context_.peers.end(),
                                    [](const Peer& p) { return p.is_member(); });
   if (members || stopping_.begun()) return;
-  // An identity that nobody stands for any more binds nobody.
+  // Where all its trainers have left before there were values, other trainers may begin another
+  // job.
   if (job_ && job_->values().state() == wire::ShardState::empty && job_->state().failure.empty())
     job_.reset();
   end_job_if_done();
@@ -244,7 +243,7 @@ void Shard::hello(PeerId from, uint64_t id, const wire::Hello& h) {
     if (begins && !may_begin_job(context_, last_job_, from, id, h)) return;
     if (begins) job_.emplace(context_, maker_, identity_of(h));
     if (!job_->admit(from, id, h)) {
-      if (begins) job_.reset();  // who is not let in binds nobody
+      if (begins) job_.reset();  // it was refused: others may begin another job
       return;
     }
   }
@@ -252,7 +251,8 @@ void Shard::hello(PeerId from, uint64_t id, const wire::Hello& h) {
   context_.out.send(from, id, std::move(w));
 }
 
-// A trainer whose configuration was refused, and which is still connected, keeps nobody out.
+// Where a trainer's configuration was refused, a trainer with another program may begin its own
+// job, also while the first one is still connected.
 void Shard::release_identity(const wire::Hello& h) {
   if (!job_ || job_->values().bind() || identity_mismatch(job_->state().identity, h, "").empty())
     return;

@@ -125,7 +125,7 @@ bool Slice::add(const std::byte* difference, double largest) {
 void Slice::restart(uint64_t version) {
   Versioned::restart(version);
   has_previous_ = early_ = false;
-  bound_ = std::numeric_limits<double>::infinity();  // nobody has looked at them
+  bound_ = std::numeric_limits<double>::infinity();  // they were not checked
 }
 
 }  // namespace paddle

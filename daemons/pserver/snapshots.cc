@@ -145,7 +145,7 @@ void Snapshots::serve() {
     } catch (const std::exception& e) {
       log_error(text("cannot change the snapshots in '", root_, "': ", e.what()));
     }
-    work = nullptr;  // its memory goes before anybody is told
+    work = nullptr;  // its memory is free before the result is reported
     lock.lock();
     busy_ = false;
     changed_.notify_all();

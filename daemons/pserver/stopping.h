@@ -1,5 +1,5 @@
 // How a shard stops: it ends the step at hand where a snapshot needs that, makes a snapshot and
-// tells the peers.
+// informs the peers.
 #pragma once
 
 #include "pserver/job.h"

@@ -25,8 +25,8 @@ void JobEnd::finish() {
   finished_ = had_finished_ = true;
 }
 
-// Shards answer this by themselves: one that lives and waits for nobody, but does not answer, is
-// given up after peer_timeout.
+// Shards answer this at once. If one sends heartbeats and waits for no trainer, but does not
+// answer, the wait ends after peer_timeout.
 void JobEnd::complete(wire::Phase phase, const std::string& what, std::vector<bool>& done) {
   std::vector<uint64_t> ids(links_.size());
   for (size_t i = 0; i < ids.size(); ++i) {
@@ -73,7 +73,7 @@ void JobEnd::wait_for_news(const std::string& what,
   try {
     links_.wait([&] { return text(what, "; ", links_.news().waiting); }, done,
                 [&] { return done() ? Time::max() : check(); });
-  } catch (const Disrupted&) {  // a pserver that fails afterwards concerns nobody any more
+  } catch (const Disrupted&) {  // what was waited for has happened before
     if (!done()) throw;
   }
 }
@@ -88,9 +88,9 @@ void JobEnd::wait_for_save() {
   wait_for_news("trainer 0 to save", [](const ShardNews& news, uint32_t) { return news.saved; });
 }
 
-// A pserver that has heard it from all may be gone already, which is no trouble. But the others
-// wait for trainer 0 to leave and learn it from nobody else: it tries again where its connection
-// broke.
+// A pserver exits when all trainers have left, so it may be gone already; that is no error. But the
+// others wait for trainer 0 to leave, and no other process can inform them: trainer 0 connects
+// again where its connection broke.
 void JobEnd::leave() {
   const double tries = driver_.hello().trainers > 1 ? bye_seconds : bye_seconds_alone;
   const Time until =

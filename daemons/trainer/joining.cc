@@ -286,7 +286,7 @@ void Joining::tick(Time now) {
                 static_cast<int>(waited), " s; --peer_timeout sets how long)");
 }
 
-// ---- what there is to say
+// ---- for the log
 
 std::string Joining::waiting_for() const {
   if (phase_ == Phase::pause) return "the next try to join: " + paused_for_;

@@ -105,7 +105,7 @@ std::string names_of(const std::vector<std::string>& names) {
 }
 
 // Throws one sentence where the directory lacks variables of this job, or has others of their
-// names: what is wrong with each of them helps nobody then.
+// names: one sentence is of more use then than one per variable.
 void refuse_other_job(Session& session, const std::string& directory, const VarList& vars) {
   if (const std::string state = directory + "/train_state"; is_file(state))
     if (read_train_state(read_file(state, 64 << 20), state).program_digest ==

@@ -147,6 +147,7 @@ JoinDecision join_async(const std::vector<Greeting>& shards, uint64_t epoch,
   bool any = false;
   d.knows_step = false;
   for (const Greeting& g : shards) {
+    d.unknown_steps = d.unknown_steps || g.forgot;
     for (const Greeting::Slice& s : g.slices) {
       any = true;
       if (s.steps == wire::unknown_steps) {
@@ -184,6 +185,7 @@ Greeting read_greeting(const wire::Welcome& w, const std::string& endpoint) {
              .snapshots = w.snapshots,
              .lost = w.lost,
              .saved = w.saved,
+             .forgot = w.forgot,
              .last_push = w.last_push};
   for (const wire::SliceState& s : w.slices)
     g.slices.push_back({s.slice, s.version, s.contributed, s.last_step});

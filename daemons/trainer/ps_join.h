@@ -29,7 +29,7 @@ struct Greeting {
   std::string init, configured_by;
   std::vector<Slice> slices;
   std::vector<uint64_t> snapshots;
-  bool lost = false, saved = false;
+  bool lost = false, saved = false, forgot = false;
   std::optional<wire::LastPush> last_push;  // the newest step of this trainer that it knows of
 };
 Greeting read_greeting(const wire::Welcome& welcome, const std::string& endpoint);

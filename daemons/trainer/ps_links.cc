@@ -25,7 +25,7 @@ void Links::require_open(size_t shard) const {
     throw Disrupted{text("pserver ", states_[shard].endpoint(), ": ", states_[shard].last_error())};
 }
 
-// A shard that is not connected is the business of those who join.
+// Of shards that are connected only: joining has its own deadline for the others.
 void Links::check_silence(Silence& silence, const std::string& what) {
   const Time at = now();
   const ShardNews told = news();

@@ -165,7 +165,9 @@ const Session::Outcome& Session::run(Plan& plan, const Reader& reader, const Bat
     throw;
   }
   outcome_.cost = read_number(plan.fetched(0).dtype, plan.fetched(0).data);
-  outcome_.values.resize(model_.evaluators.size());
+  size_t numbers = 0;
+  for (const Evaluator& e : model_.evaluators) numbers += e.numbers();
+  outcome_.values.resize(numbers);
   for (size_t i = 0; i < outcome_.values.size(); ++i)
     outcome_.values[i] = read_number(plan.fetched(i + 1).dtype, plan.fetched(i + 1).data);
   require(std::isfinite(outcome_.cost), Error::Kind::numeric, "the cost is ", outcome_.cost, " ",

@@ -19,7 +19,7 @@ class WaitLog {
     if (now < next_) return;
     next_ = now + std::chrono::seconds(5);
     const std::string words = what();
-    // Some say already how long it has been.
+    // Some texts hold the time already.
     const bool timed = words.size() > 3 && words.compare(words.size() - 3, 3, " s)") == 0;
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now - since_).count();
     const std::string reason = text("waiting for ", words, timed ? "" : text(" (", seconds, " s)"));

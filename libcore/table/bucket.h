@@ -11,7 +11,7 @@
 namespace paddle {
 
 inline constexpr int slots_per_bucket = 21;
-inline constexpr uint32_t buckets_per_block = 64;  // 4 KiB
+inline constexpr uint32_t buckets_per_block = 256;  // 16 KiB
 
 struct alignas(64) Bucket {
   uint8_t tags[slots_per_bucket];  // 0 = the slot is free

@@ -9,7 +9,7 @@
 namespace paddle {
 namespace {
 
-constexpr size_t block_target = size_t{8} << 10;     // bytes of a block of rows, at least
+constexpr size_t block_target = size_t{16} << 10;    // bytes of a block of rows, at least
 constexpr size_t segment_target = size_t{12} << 20;  // bytes of a segment, at most
 constexpr int deepest = 22;  // of a segment: the directory has at most 4 M entries
 constexpr uint32_t block_slots = buckets_per_block * slots_per_bucket;
@@ -21,10 +21,6 @@ uint32_t most_indexed(uint32_t buckets) { return buckets * slots_per_bucket * 95
 uint32_t index_blocks(uint32_t rows) {
   const uint64_t slots = uint64_t{rows} * 107 / 95 + 1;
   return static_cast<uint32_t>((slots + block_slots - 1) / block_slots);
-}
-
-uint32_t most_rows_for(size_t blocks) {
-  return static_cast<uint32_t>((blocks * block_slots - 1) * 95 / 107);
 }
 
 uint32_t shift_for(size_t row_bytes) {
@@ -52,8 +48,7 @@ RowStore::~RowStore() = default;
 size_t RowStore::bytes() const {
   size_t lists =
       directory_.capacity() * sizeof(Segment*) + segments_.capacity() * sizeof(segments_[0]);
-  for (const auto& s : segments_)
-    lists += sizeof *s + (s->index.capacity() + s->blocks.capacity()) * sizeof(void*);
+  for (const auto& s : segments_) lists += sizeof *s + s->blocks.capacity() * sizeof(void*);
   return index_pool_.bytes() + row_pool_.bytes() + lists;
 }
 
@@ -77,7 +72,8 @@ void RowStore::clear() {
 }
 
 void RowStore::release(Segment& s) {
-  for (Bucket* b : s.index) index_pool_.give(reinterpret_cast<std::byte*>(b));
+  for (; s.index_blocks > 0; --s.index_blocks)
+    index_pool_.give(reinterpret_cast<std::byte*>(s.index[s.index_blocks - 1]));
   for (std::byte* b : s.blocks) row_pool_.give(b);
 }
 
@@ -134,40 +130,72 @@ void RowStore::add_slot(Segment& s, uint64_t hash, uint32_t row) {
 // An index for `rows` rows and a fifteenth more, made of the rows themselves, so that it needs only
 // as many new blocks as it grows by. They are taken before anything changes.
 void RowStore::reindex(Segment& s, uint32_t rows) {
-  const uint32_t blocks = index_blocks(rows), had = static_cast<uint32_t>(s.index.size());
+  const uint32_t blocks = index_blocks(rows), had = s.index_blocks;
   const auto keep = [&](uint32_t count) {
-    for (; s.index.size() > count; s.index.pop_back())
-      index_pool_.give(reinterpret_cast<std::byte*>(s.index.back()));
+    for (; s.index_blocks > count; --s.index_blocks)
+      index_pool_.give(reinterpret_cast<std::byte*>(s.index[s.index_blocks - 1]));
   };
-  s.index.reserve(blocks);
+  assert(blocks <= Segment::most_index_blocks);
   try {
-    while (s.index.size() < blocks)
-      s.index.push_back(reinterpret_cast<Bucket*>(index_pool_.take()));
+    for (; s.index_blocks < blocks; ++s.index_blocks)
+      s.index[s.index_blocks] = reinterpret_cast<Bucket*>(index_pool_.take());
   } catch (...) {
     keep(had);
     throw;
   }
   keep(blocks);
-  for (Bucket* b : s.index)
-    std::memset(static_cast<void*>(b), 0, buckets_per_block * sizeof(Bucket));
-  s.buckets = blocks * buckets_per_block;
+  rebuild_index(s);
+}
+
+// Of the blocks that the segment has.
+void RowStore::rebuild_index(Segment& s) {
+  for (uint32_t k = 0; k < s.index_blocks; ++k)
+    std::memset(static_cast<void*>(s.index[k]), 0, buckets_per_block * sizeof(Bucket));
+  s.buckets = s.index_blocks * buckets_per_block;
   for (uint32_t r = 0; r < s.rows; ++r) add_slot(s, row_hash(head_of(row_at(s, r))->id), r);
 }
 
-// The rows with the next bit of the hash go to a segment of their own; the others close up.
+// The rows whose hash has the bit move behind the others; returns how many others there are.
+uint32_t RowStore::part_rows(Segment& s, uint64_t bit) {
+  const auto goes = [&](uint32_t r) { return (row_hash(head_of(row_at(s, r))->id) & bit) != 0; };
+  uint32_t begin = 0, end = s.rows;
+  for (;; ++begin, --end) {
+    while (begin < end && !goes(begin)) ++begin;
+    while (begin < end && goes(end - 1)) --end;
+    if (begin == end) return begin;
+    std::byte* row = row_at(s, begin);
+    std::swap_ranges(row, row + row_bytes_, row_at(s, end - 1));
+  }
+}
+
+// The blocks of index that `s` and `spare` have, as `s` and `other` need them.
+void RowStore::divide_index(Segment& s, Segment& other, Segment& spare) {
+  const auto move_to = [](Segment& from, Segment& to) {
+    to.index[to.index_blocks++] = from.index[--from.index_blocks];
+  };
+  const uint32_t own = index_blocks(s.rows), others = index_blocks(other.rows);
+  while (s.index_blocks < own) move_to(spare, s);
+  while (other.index_blocks < others) move_to(s.index_blocks > own ? s : spare, other);
+  while (s.index_blocks > own) move_to(s, spare);
+  rebuild_index(s);
+  rebuild_index(other);
+}
+
+// The rows with the next bit of the hash go to a segment of their own. It gets the blocks in which
+// they lie after they have changed places, so a split takes at most one block of rows and a few of
+// index, which are there before anything changes.
 void RowStore::split(Segment& s) {
   const uint64_t bit = uint64_t{1} << (63 - s.depth);
-  uint32_t going = 0;
-  for (uint32_t r = 0; r < s.rows; ++r) going += (row_hash(head_of(row_at(s, r))->id) & bit) != 0;
   auto other = std::make_unique<Segment>();
   other->first = s.first | bit;
   other->depth = s.depth + 1;
-  const size_t blocks = (going + row_mask_) >> row_shift_;
-  other->blocks.reserve(blocks);
+  other->blocks.reserve(s.blocks.size() + 1);
   segments_.reserve(segments_.size() + 1);
+  Segment spare;  // what the two need in any case, beside what there is
   try {
-    while (other->blocks.size() < blocks) other->blocks.push_back(row_pool_.take());
-    reindex(*other, going);
+    spare.blocks.push_back(row_pool_.take());
+    for (; s.index_blocks + spare.index_blocks < index_blocks(s.rows) + 1; ++spare.index_blocks)
+      spare.index[spare.index_blocks] = reinterpret_cast<Bucket*>(index_pool_.take());
     if (s.depth == depth_) {  // the directory doubles
       std::vector<Segment*> larger;
       larger.reserve(2 * directory_.size());
@@ -176,31 +204,30 @@ void RowStore::split(Segment& s) {
       ++depth_;
     }
   } catch (...) {
-    release(*other);
+    release(spare);
     throw;
   }
-  uint32_t kept = 0;
-  for (uint32_t r = 0; r < s.rows; ++r) {
-    const std::byte* row = row_at(s, r);
-    const uint64_t hash = row_hash(head_of(row)->id);
-    if (hash & bit) {
-      std::memcpy(row_at(*other, other->rows), row, row_bytes_);
-      add_slot(*other, hash, other->rows++);
-    } else if (const uint32_t to = kept++; to != r) {
-      std::memcpy(row_at(s, to), row, row_bytes_);
+  const uint32_t all = s.rows, kept = part_rows(s, bit);
+  const auto blocks = static_cast<long>((kept + row_mask_) >> row_shift_);
+  const uint32_t end = std::min(all, static_cast<uint32_t>(blocks) << row_shift_);
+  other->blocks.assign(s.blocks.begin() + blocks, s.blocks.end());
+  other->rows = all - end;
+  for (uint32_t r = kept; r < end; ++r) {  // in the last block of the others
+    if (other->rows == other->blocks.size() << row_shift_) {
+      other->blocks.push_back(spare.blocks.back());
+      spare.blocks.pop_back();
     }
+    std::memcpy(row_at(*other, other->rows++), row_at(s, r), row_bytes_);
   }
+  s.blocks.resize(static_cast<size_t>(blocks));
   s.rows = kept;
   ++s.depth;
-  while (s.blocks.size() > (kept + row_mask_) >> row_shift_) {
-    row_pool_.give(s.blocks.back());
-    s.blocks.pop_back();
-  }
+  divide_index(s, *other, spare);
+  release(spare);
   const size_t places = size_t{1} << (depth_ - other->depth);
   std::fill_n(directory_.begin() + static_cast<long>((other->first >> 1) >> (63 - depth_)), places,
               other.get());
   segments_.push_back(std::move(other));
-  reindex(s, std::min(kept, most_rows_for(s.index.size())));  // of the blocks that it has
 }
 
 // Where the index names the row of an id; null if there is none.
@@ -217,15 +244,70 @@ RowStore::Slot RowStore::slot_of(const Segment& s, uint64_t hash, uint64_t id) c
   return {};
 }
 
-// Asks for the row that the bucket behind the home of the id names, if it does.
-void RowStore::aim_behind(uint64_t id) const {
-  const uint64_t hash = row_hash(id);
-  const Segment& s = segment_of(hash);
-  const uint32_t bucket = home(s, hash);
-  if (bucket_at(s, bucket).passed == 0) return;
-  const Bucket& b = bucket_at(s, next_bucket(bucket, s.buckets));
-  if (const uint32_t found = slots_with(b, tag_of(hash)))
-    prefetch_line(row_at(s, b.rows[std::countr_zero(found)]));
+// The lines of the index.
+void RowStore::start(std::span<const uint64_t> ids, size_t begin, Group& g) const {
+  g.begin = begin;
+  g.count = std::min(Group::most, ids.size() - begin);
+  for (size_t k = 0; k < g.count; ++k) {
+    const uint64_t hash = row_hash(ids[begin + k]);
+    const Segment& s = segment_of(hash);
+    g.segments[k] = &s;
+    g.numbers[k] = home(s, hash);
+    g.buckets[k] = &bucket_at(s, g.numbers[k]);
+    g.tags[k] = tag_of(hash);
+  }
+  for (size_t k = 0; k < g.count; ++k) prefetch_line(g.buckets[k]);
+}
+
+// The first `bytes` of the rows. For ids whose bucket was full (every twentieth), the bucket behind
+// it is asked for first; if two rows of a bucket have the tag, both are asked for.
+void RowStore::aim(Group& g, size_t bytes) const {
+  const std::byte* asked[2 * Group::most];
+  size_t count = 0, behind[Group::most], behinds = 0;
+  const auto ask = [&](size_t k) {
+    const Segment& s = *g.segments[k];
+    const Bucket& b = *g.buckets[k];
+    const uint32_t found = slots_with(b, g.tags[k]);
+    g.rows[k] = nullptr;
+    if (found) [[likely]] {
+      asked[count++] = g.rows[k] = row_at(s, b.rows[std::countr_zero(found)]);
+      if (const uint32_t others = found & (found - 1))
+        asked[count++] = row_at(s, b.rows[std::countr_zero(others)]);
+    } else if (s.rows < s.blocks.size() << row_shift_) {  // the place that it would get
+      asked[count++] = row_at(s, s.rows);
+    }
+    return found != 0 || b.passed == 0;
+  };
+  const auto fetch = [&] {
+    const size_t lines_end = (bytes - 1) / 64 * 64, alignment = row_bytes_ & (~row_bytes_ + 1);
+    for (size_t at = 0; at <= lines_end; at += 64)
+      for (size_t k = 0; k < count; ++k) prefetch_line(asked[k] + at);
+    if (bytes - lines_end > alignment)  // the last byte may lie on another line
+      for (size_t k = 0; k < count; ++k) prefetch_line(asked[k] + bytes - 1);
+    count = 0;
+  };
+  for (size_t k = 0; k < g.count; ++k) {
+    if (ask(k)) [[likely]]
+      continue;
+    g.numbers[k] = next_bucket(g.numbers[k], g.segments[k]->buckets);
+    g.buckets[k] = &bucket_at(*g.segments[k], g.numbers[k]);
+    prefetch_line(g.buckets[k]);
+    behind[behinds++] = k;
+  }
+  fetch();
+  for (size_t k = 0; k < behinds; ++k) ask(behind[k]);
+  fetch();
+}
+
+// The row of an id that is not rows[k] but has the same tag and is in the same bucket, or null.
+std::byte* RowStore::other_row(const Group& g, size_t k, uint64_t id) const {
+  const Bucket& b = *g.buckets[k];
+  uint32_t found = slots_with(b, g.tags[k]);
+  while ((found &= found - 1) != 0) {
+    std::byte* row = row_at(*g.segments[k], b.rows[std::countr_zero(found)]);
+    if (head_of(row)->id == id) return row;
+  }
+  return nullptr;
 }
 
 bool RowStore::erase(uint64_t id) {

@@ -50,7 +50,8 @@ class RowStore {
   // What bytes() is at most after so many more inserts.
   size_t bytes_bound(size_t more) const;
 
-  // The row, or null. Addresses are good until the next insert(), erase() or clear().
+  // The row, or null. Addresses are good until the next erase() or clear(), or an insert() that
+  // changes segments().
   std::byte* find(uint64_t id) const;
   // f(i, row or null) once for each id, in any order, with the memory of rows on its way before it
   // is needed: the first `bytes` of each. f must not insert or erase.
@@ -69,24 +70,37 @@ class RowStore {
   bool visit(uint64_t& from, const F& f) const;
 
  private:
-  struct alignas(64) Segment {  // what a lookup reads comes first
-    std::vector<Bucket*> index;
+  // Lookups go through it: no list of its index, whose addresses would be one more thing to wait
+  // for, and few addresses of blocks, so that those of all segments stay in the cache.
+  struct alignas(64) Segment {
+    static constexpr uint32_t most_index_blocks = 16;
     std::vector<std::byte*> blocks;
-    uint32_t buckets = 0;  // whole blocks of them
     uint32_t rows = 0;
-    uint64_t first = 0;  // its smallest hash
-    int depth = 0;       // so many first bits are the same in all its hashes
+    uint32_t buckets = 0;       // whole blocks of them
+    uint32_t index_blocks = 0;  // so many of `index`
+    int depth = 0;              // so many first bits are the same in all its hashes
+    uint64_t first = 0;         // its smallest hash
+    Bucket* index[most_index_blocks] = {};
   };
   struct Slot {
     Bucket* bucket = nullptr;
     int slot = 0;
   };
-  struct Probe {  // of find_each(), on its way
-    const Segment* segment;
-    std::byte* row;
-    uint32_t bucket;
-    uint8_t tag;
+  // Ids of a batch on their way to their rows. Every stage is a short loop over a group: a prefetch
+  // whose page is not in the TLB holds up all that follows it, so only what stands within a few
+  // hundred instructions waits for memory at the same time.
+  struct Group {
+    static constexpr size_t most = 64;  // measured with table_bench
+    size_t begin = 0, count = 0;        // of the ids
+    const Segment* segments[most];
+    uint32_t numbers[most];  // of buckets
+    const Bucket* buckets[most];
+    std::byte* rows[most];  // the first one with the tag of the id, or null
+    uint8_t tags[most];
   };
+  void start(std::span<const uint64_t> ids, size_t begin, Group& g) const;
+  void aim(Group& g, size_t bytes) const;
+  std::byte* other_row(const Group& g, size_t k, uint64_t id) const;
 
   Segment& segment_of(uint64_t hash) const {
     return *directory_[static_cast<size_t>((hash >> 1) >> (63 - depth_))];
@@ -106,10 +120,12 @@ class RowStore {
     return bucket + 1 == buckets ? 0 : bucket + 1;
   }
   Slot slot_of(const Segment& s, uint64_t hash, uint64_t id) const;
-  void aim_behind(uint64_t id) const;
   uint32_t split_at(const Segment& s) const;
   void split(Segment& s);
   void reindex(Segment& s, uint32_t rows);
+  void rebuild_index(Segment& s);
+  void divide_index(Segment& s, Segment& other, Segment& spare);
+  uint32_t part_rows(Segment& s, uint64_t bit);
   static void add_slot(Segment& s, uint64_t hash, uint32_t row);
   void release(Segment& s);
 
@@ -129,66 +145,31 @@ void RowStore::find_each(std::span<const uint64_t> ids, size_t bytes, const F& f
     for (size_t i = 0; i < ids.size(); ++i) f(i, static_cast<std::byte*>(nullptr));
     return;
   }
-  constexpr size_t ring = 128, ahead = 24, row_ahead = 24;  // measured with table_bench
-  Probe probes[ring];
-  // Whether the last byte may lie on another line than the byte `bytes` rounded down to lines.
-  const size_t lines_end = (bytes - 1) / 64 * 64, alignment = row_bytes_ & (~row_bytes_ + 1);
-  const bool tail = bytes - lines_end > alignment;
-  const auto start = [&](size_t i) {
-    const uint64_t hash = row_hash(ids[i]);
-    Probe& p = probes[i % ring];
-    const Segment& s = segment_of(hash);
-    p.segment = &s;
-    p.bucket = home(s, hash);
-    p.tag = tag_of(hash);
-    prefetch_line(&bucket_at(s, p.bucket));
-  };
-  const auto aim = [&](size_t i) {
-    Probe& p = probes[i % ring];
-    const Bucket& b = bucket_at(*p.segment, p.bucket);
-    const uint32_t found = slots_with(b, p.tag);
-    p.row = found ? row_at(*p.segment, b.rows[std::countr_zero(found)]) : nullptr;
-    if (!p.row) {  // the place that it would get
-      if (const Segment& g = *p.segment; g.rows < g.blocks.size() << row_shift_)
-        prefetch_line(row_at(g, g.rows));
-      return;
-    }
-    for (size_t k = 0; k <= lines_end; k += 64) prefetch_line(p.row + k);
-    if (tail) prefetch_line(p.row + bytes - 1);
-  };
-  // Where the first slot with the tag is not the one (every tenth row), the next place is asked for
-  // and the row is looked up when some more of its kind are there.
-  size_t late[64], lates = 0;
+  Group groups[3];
+  size_t late[2 * Group::most], lates = 0;  // those that are neither in their bucket nor behind it
   const auto finish_late = [&] {
-    for (size_t k = 0; k < lates; ++k) aim_behind(ids[late[k]]);
     for (size_t k = 0; k < lates; ++k) f(late[k], find(ids[late[k]]));
     lates = 0;
   };
-  const auto finish = [&](size_t i) {
-    const Probe& p = probes[i % ring];
-    if (p.row && head_of(p.row)->id == ids[i]) [[likely]]
-      return f(i, p.row);
-    const Bucket& b = bucket_at(*p.segment, p.bucket);
-    const uint32_t found = slots_with(b, p.tag), others = found & (found - 1);
-    if (others)
-      prefetch_line(row_at(*p.segment, b.rows[std::countr_zero(others)]));
-    else if (b.passed > 0)
-      prefetch_line(&bucket_at(*p.segment, next_bucket(p.bucket, p.segment->buckets)));
-    else
-      return f(i, static_cast<std::byte*>(nullptr));
-    late[lates++] = i;
-    if (lates == std::size(late)) finish_late();
+  const auto finish = [&](const Group& g) {
+    for (size_t k = 0; k < g.count; ++k) {
+      const size_t i = g.begin + k;
+      if (g.rows[k] && head_of(g.rows[k])->id == ids[i]) [[likely]]
+        f(i, g.rows[k]);
+      else if (std::byte* row = other_row(g, k, ids[i]))
+        f(i, row);
+      else if (g.buckets[k]->passed > 0)
+        late[lates++] = i;
+      else
+        f(i, row);
+    }
+    if (lates > Group::most) finish_late();
   };
-  const size_t n = ids.size();
-  size_t started = 0, aimed = 0;
-  while (started < n && started < ahead + row_ahead) {
-    start(started++);
-    if (started > ahead) aim(aimed++);
-  }
-  for (size_t i = 0; i < n; ++i) {
-    if (started < n) start(started++);
-    if (aimed < n) aim(aimed++);
-    finish(i);
+  const size_t count = (ids.size() + Group::most - 1) / Group::most;
+  for (size_t turn = 0; turn < count + 2; ++turn) {
+    if (turn < count) start(ids, turn * Group::most, groups[turn % 3]);
+    if (turn > 0 && turn <= count) aim(groups[(turn - 1) % 3], bytes);
+    if (turn > 1) finish(groups[(turn - 2) % 3]);
   }
   finish_late();
 }

@@ -182,8 +182,8 @@ void Table::push(std::span<const uint64_t> ids, const float* grads, float learni
   if (!made) push_absent(ids, grads, learning_rate, step);
 }
 
-// The updates of ids that have no row yet. Rows move while others are made, so the addresses are
-// looked up once all of a group are there.
+// The updates of ids that have no row yet. Rows may move while others are made: then the addresses
+// are looked up once all of a group are there.
 void Table::push_absent(std::span<const uint64_t> ids, const float* grads, float learning_rate,
                         uint64_t step) {
   std::byte* group[rows_per_group];
@@ -191,14 +191,16 @@ void Table::push_absent(std::span<const uint64_t> ids, const float* grads, float
   uint64_t made[rows_per_group];
   for (size_t at = 0; at < absent_.size();) {
     size_t count = 0;
+    const size_t segments = store_.segments();
     for (; at < absent_.size() && count < rows_per_group; ++at) {
       const uint64_t id = ids[absent_[at]];
       if (!admit(id, step)) continue;
-      make_row(id);
+      group[count] = make_row(id);
       group_grads[count] = grads + static_cast<int64_t>(absent_[at]) * options_.width;
       made[count++] = id;
     }
-    for (size_t i = 0; i < count; ++i) group[i] = store_.find(made[i]);
+    if (store_.segments() != segments)
+      for (size_t i = 0; i < count; ++i) group[i] = store_.find(made[i]);
     if (count > 0) update_rows({group, count}, group_grads, learning_rate, step);
   }
 }

@@ -93,6 +93,7 @@ struct Welcome {
   uint64_t base = 0;    // version of the values that a trainer or a snapshot gave the shard last
   bool saved = false;   // as in BeatAck
   uint64_t oldest = 0;  // sync: the oldest version that every slice can still give
+  bool forgot = false;  // not sync: the values may hold steps of this trainer that it does not know
 };
 
 struct ConfiguredSlice {

@@ -98,7 +98,8 @@ Welcome read(Reader& r, const msg::Welcome& m) {
               .lost = m.lost(),
               .base = m.base(),
               .saved = m.saved(),
-              .oldest = m.oldest()};
+              .oldest = m.oldest(),
+              .forgot = m.forgot()};
   for (const msg::SliceState& s : r.structs<msg::SliceState>(m.slices()))
     out.slices.push_back({s.slice(), s.version(), s.contributed() != 0, s.last_step()});
   if (const msg::LastPush* p = m.last_push())

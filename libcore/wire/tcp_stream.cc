@@ -14,7 +14,12 @@ void set_if_possible(tcp::socket& socket, int level, int name, const void* value
 void tune(tcp::socket& socket, bool loopback) {
   const int on = 1;
   set_if_possible(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  // An idle connection whose other end is gone, and whose end was lost on the way, is noticed by
+  // this alone: without these times after two hours.
   set_if_possible(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  const int idle = 5, pause = 2;  // seconds
+  set_if_possible(socket, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+  set_if_possible(socket, IPPROTO_TCP, TCP_KEEPINTVL, &pause, sizeof pause);
   const unsigned limit = 10'000;  // milliseconds that sent bytes may stay unacknowledged
   set_if_possible(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
   // bbr, the default of some systems, paces loopback to a third of what it can do.

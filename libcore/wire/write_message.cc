@@ -41,7 +41,7 @@ Offset<msg::Welcome> write(B& b, const Welcome& m) {
     last = {m.last_push->step, generated(m.last_push->begin), generated(m.last_push->end)};
   return msg::CreateWelcome(b, m.instance, m.epoch, static_cast<msg::ShardState>(m.state),
                             m.trainer, digest, by, slices, snapshots, m.last_push ? &last : nullptr,
-                            m.lost, m.base, m.saved, m.oldest);
+                            m.lost, m.base, m.saved, m.oldest, m.forgot);
 }
 
 Offset<msg::Configure> write(B& b, const Configure& m) {

@@ -118,8 +118,8 @@ void serve(const ProgramPtr& program, const std::map<std::string, PyTensor>& pre
   begin_script_log(o, "paddle_pserver2");
   const py::gil_scoped_release others;
   const std::unique_ptr<Server> server = open_server(s);
-  log_info(text("Server listening on ", s.host, ":", server->port(0)));
-  if (s.port == 0)
+  log_info(text("Server listening on ", s.listen.host, ":", server->port(0)));
+  if (s.listen.port == 0)
     write_file_atomically(chosen_port_file(), std::to_string(server->port(0)) + "\n");
   if (!o.text("ready_file").empty()) write_file_atomically(o.text("ready_file"), server->lines());
   server->serve();

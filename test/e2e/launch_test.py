@@ -148,6 +148,21 @@ class Launch(Cluster):
         self.assertEqual(len({e["process"] for e in lines}), 5)
         self.assertEqual(of("dropped", "trainer"), [])
 
+    def test_numbers_of_all_trainers(self):
+        """With parameters that stay as they are, they are those of one process on all data."""
+        job = os.path.join(CONFIGS, "ctr_dnn.json")
+        flags = (f"--config={job}", "--config_args=hash_size=1009,records=4001,learning_rate=1e-30", "--num_passes=2",
+                 "--dot_period=0")
+        alone = re.findall(r"Pass=\d+ Batch=\d+ samples=4001 AvgCost=([\d.]+) Eval: auc=([\d.]+)  calibration=([\d.]+)",
+                           self.paddle("train", *flags).stderr)
+        all_trainers = re.findall(r"launch: pass \d of all trainers: 4001 samples, cost ([\d.]+), auc ([\d.]+), "
+                                  r"calibration ([\d.]+)", self.paddle("launch", *flags, "--worker_num=3").stderr)
+        self.assertEqual(len(alone), 2)
+        self.assertEqual([a[1] for a in all_trainers], [a[1] for a in alone])  # every digit
+        for mine, theirs in zip(all_trainers, alone):
+            self.assertAlmostEqual(float(mine[0]), float(theirs[0]), places=4)
+            self.assertAlmostEqual(float(mine[2]), float(theirs[2]), places=4)
+
     def test_one_by_one_is_a_local_run(self):
         self.launch("--server_num=1", "--worker_num=1", "--workspace=ws", "--save_dir=output", "--num_passes=3", "--ports_num=2")
         for name in ("paddle_trainer.INFO", "paddle_pserver2.INFO", "paddle_pserver_main.INFO", "train.log", "server.log"):

@@ -133,17 +133,22 @@ TEST_CASE("the snapshot directory remembers the end of a job", "[pserver]") {
 TEST_CASE("the snapshot directory remembers that trainer 0 has saved", "[pserver]") {
   const QuietLog quiet;
   MemoryDisk disk;
+  bool rejoins = false;
   const auto train = [&](PlainShard& shard, bool all_finish) {
     PeerId peers[] = {shard.greet(0), shard.greet(1)};
     shard.configure(peers[0], small_job({.sizes = {5}, .trainers = 2}));
     for (const PeerId p : peers) shard.say(p, wire::Join{});
     shard.say(peers[0], wire::Complete{wire::Phase::finished});
-    if (all_finish) shard.say(peers[1], wire::Complete{wire::Phase::finished});
+    if (all_finish) {
+      shard.say(peers[1], wire::Complete{wire::Phase::finished});
+      if (rejoins) shard.say(peers[1], wire::Join{});  // its connections broke
+    }
     CHECK(!disk.has_ended);
     shard.say(peers[0], wire::Complete{wire::Phase::bye});
   };
   wire::Hello h = PlainShard::hello(1);
   h.finished = true;
+  rejoins = GENERATE(false, true);
   SECTION("who had finished learns that the job is over") {
     {
       PlainShard shard({}, &disk);

@@ -65,6 +65,43 @@ struct Room {
 
 }  // namespace
 
+TEST_CASE("members: the result of a job", "[pserver]") {
+  Room room(LossPolicy::wait);
+  Members& m = room.members;
+  room.join(0, 100);
+  room.join(1, 200);
+  m.finish(0, room.now);
+  CHECK(!has_result(m));
+  SECTION("is there once all had finished and trainer 0 has left") {
+    m.finish(1, room.now);
+    CHECK(!has_result(m));
+    m.join(1, 9, room.now);  // its connection broke, and it joins again
+    m.leave(0, room.now);
+    CHECK(has_result(m));
+    m.begin_again(1, room.now);
+    CHECK(!has_result(m));
+  }
+  SECTION("is not there where trainer 0 leaves before the others have finished") {
+    m.leave(0, room.now);
+    CHECK(!has_result(m));
+    m.closed(0, {100}, room.now);
+    CHECK(room.greet(0, 300).verdict == Verdict::admitted);
+  }
+  SECTION("nobody takes the place of one that has left then, but its own process may return") {
+    m.finish(1, room.now);
+    m.leave(0, room.now);
+    room.pass(75);
+    const auto first = room.greet(0, 300);
+    CHECK(first.verdict == Verdict::held);
+    CHECK(first.first);
+    CHECK_THAT(first.why, Contains("trainer 0 has saved"));
+    room.pass(1);
+    CHECK(!room.greet(0, 300).first);
+    CHECK(room.greet(0, 100).verdict == Verdict::admitted);
+    CHECK(room.greet(1, 300).verdict == Verdict::admitted);  // it has not left
+  }
+}
+
 TEST_CASE("members: ids", "[pserver]") {
   Room room(LossPolicy::wait);
   Members& m = room.members;

@@ -119,8 +119,10 @@ class PlainShard {
     finish(peer);
     return id;
   }
-  void configure(PeerId peer, const SmallJob& job) {
+  // `continues`: with the values of a trainer in the middle of its work.
+  void configure(PeerId peer, const SmallJob& job, bool continues = false) {
     wire::Configure c{.values_digest = "init", .program = to_flatbuffer(job.config.program)};
+    c.continues = continues;
     for (const SliceInfo& s : job.config.slices)
       c.slices.push_back({s.id, s.name, s.grad, s.block});
     for (const KeptVariable& v : job.config.variables)

@@ -94,6 +94,35 @@ TEST_CASE("rounds: trainers that send their slices in any order all go on", "[ps
   for (size_t s = 0; s < slices; ++s) CHECK((ends[s] == expected(t.job, trainers, steps, s)));
 }
 
+TEST_CASE("rounds: a dropped trainer that joins in the middle of a round gets a place",
+          "[pserver]") {
+  const QuietLog quiet;
+  // The region for messages in turn holds one of them, the other one none.
+  Trainers t({.sizes = {300'000}, .trainers = 4}, {.leases = {.policy = LossPolicy::drop}});
+  t.shard.close(t.peers[0]);
+  t.shard.tick(3);
+  t.push(1, 0, 0);
+  t.peers[0] = t.shard.greet(0, 4, wire::Mode::sync, 77);
+  const auto join = [&] { return t.shard.say(t.peers[0], wire::Join{0, 0}); };
+  SECTION("while a gradient in turn comes in") {
+    t.push(2, 0, 0, false);
+    CHECK(t.shard.reply(join()).is<wire::Ack>());
+    t.shard.finish(t.peers[2]);
+  }
+  SECTION("before a gradient comes that was in turn") {
+    CHECK(t.shard.reply(join()).is<wire::Ack>());
+    t.push(2, 0, 0);
+    CHECK(t.shard.held(t.peers[2]));
+  }
+  const uint64_t id = t.push(0, 0, 0);
+  CHECK(!t.shard.held(t.peers[0]));
+  t.shard.finish(t.peers[2]);
+  t.push(3, 0, 0);
+  REQUIRE(t.shard.answered(id));
+  const std::vector<float> all = expected(t.job, 4, 1, 0), got = t.shard.reply(id).values();
+  for (size_t i = 0; i < all.size(); i += 1000) CHECK(got[i] == Approx(all[i]).margin(1e-5));
+}
+
 TEST_CASE("rounds: half a gradient of a trainer that dies leaves no trace", "[pserver]") {
   const QuietLog quiet;
   const uint32_t dies = GENERATE(0u, 1u, 2u);
@@ -234,6 +263,44 @@ TEST_CASE("rounds: a trainer that is lost", "[pserver]") {
     t.shard.close(t.peers[0]);
     CHECK_THAT(t.shard.shard.failure(), Contains("trainer 1 (host:1001) was lost"));
     CHECK(t.shard.shard.status(t.shard.now).state == wire::ShardState::empty);
+  }
+}
+
+// The values are those of trainer 1 in the middle of the job: they hold steps of trainer 0, and
+// this pserver does not know how many.
+TEST_CASE("async: a shard with another trainer's values knows nothing of the steps", "[pserver]") {
+  const QuietLog quiet;
+  PlainShard shard;
+  const SmallJob job = small_job({.sizes = {50}, .trainers = 2});
+  shard.configure(shard.greet(1, 2, wire::Mode::async), job, true);
+  uint64_t incarnation = 70;
+  PeerId peer = 0;
+  const auto welcome = [&] {
+    peer = shard.greet(0, 2, wire::Mode::async, ++incarnation);
+    return std::get<wire::Welcome>(shard.last_reply().body);
+  };
+  wire::Welcome w = welcome();
+  CHECK(w.slices[0].last_step == wire::unknown_steps);
+  CHECK(w.forgot);
+  const uint64_t joins_at = GENERATE(0, 5);
+  shard.say(peer, wire::Join{0, joins_at});
+  SECTION("until the first push, also where one that has joined dies") {
+    shard.close(peer);
+    w = welcome();
+    CHECK(w.slices[0].last_step == joins_at);
+    CHECK(w.forgot);
+    shard.say(peer, wire::Join{0, joins_at + 1});  // what it has sent again still counts
+    shard.push(peer, joins_at, {{10, gradients(0, 0, 0, 50)}});
+    CHECK(shard.last_reply().parts[0].version == 1);
+    shard.close(peer);
+    w = welcome();
+    CHECK(w.slices[0].last_step == joins_at + 1);
+    CHECK_FALSE(w.forgot);
+  }
+  SECTION("and takes nothing from before the step with which it joined") {
+    if (joins_at == 0) return;
+    shard.push(peer, joins_at - 1, {{10, gradients(0, 0, 0, 50)}});
+    CHECK(shard.last_reply().parts[0].version == 0);
   }
 }
 

@@ -231,10 +231,11 @@ class History {
     const auto says = [&](const char* what) { return t.failure().find(what) != std::string::npos; };
     if (!says("trainer ") && !says("pserver-") && !says("ended")) return false;
     if (may_be_incomplete()) return true;
+    if (trainers_[0]->saved().empty()) return false;
     const bool restarted = has(FaultKind::kill_trainer) || has(FaultKind::vanish_trainer);
-    if (t.index() == 0) return restarted && !t.saved().empty() && says("ended");
-    if (!trainers_[0]->finished()) return false;
-    return (restarted && says("ended")) || (may_forget() && says("waiting for trainer "));
+    if (restarted && says("ended") && !says("gave up")) return true;
+    return t.index() != 0 && trainers_[0]->finished() && may_forget() &&
+           says("waiting for trainer ");
   }
   // A pserver came back that knew nothing.
   bool may_forget() const {

@@ -174,6 +174,13 @@ TEST_CASE("joining again in async mode", "[trainer]") {
     CHECK(decide({a}, later).step == 88);
     CHECK(decide({a}, later).place == wire::Position{.record = 300});
   }
+  SECTION("says where a shard holds steps of this trainer that it does not know of") {
+    CHECK_FALSE(decide({ready({{0, 90, false, 0}})}, async).unknown_steps);
+    Greeting a = ready({{0, 90, false, 0}});  // another process with this id has joined at step 0
+    a.forgot = true;
+    CHECK(decide({a}, async).unknown_steps);
+    CHECK(decide({a}, async).knows_step);
+  }
   SECTION("gives an empty pserver the values of now") {
     const auto d = decide({ready({{0, 90, false, 31}}), empty()}, async);
     CHECK(d.action == Action::configure);

@@ -115,8 +115,8 @@ template <class F, class X> void each(F& f, X& x) {
     all(f, a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r);
   } else if constexpr (std::is_same_v<T, SliceState>) { auto& [a, b, c, d] = x; all(f, a, b, c, d); }
   else if constexpr (std::is_same_v<T, Welcome>) {
-    auto& [a, b, c, d, e, g, h, i, j, k, l, m, n] = x;
-    all(f, a, b, c, d, e, g, h, i, j, k, l, m, n);
+    auto& [a, b, c, d, e, g, h, i, j, k, l, m, n, o] = x;
+    all(f, a, b, c, d, e, g, h, i, j, k, l, m, n, o);
   } else if constexpr (std::is_same_v<T, ConfiguredSlice>) { auto& [a, b, c, d] = x; all(f, a, b, c, d); }
   else if constexpr (std::is_same_v<T, ConfiguredVariable>) { auto& [a, b, c] = x; all(f, a, b, c); }
   else if constexpr (std::is_same_v<T, Configure>) {

@@ -1,0 +1,262 @@
+"""The manifests of configs/kubernetes: checked as a whole, and played through with a process per pod.
+
+A pod is a network namespace with its own address. Names are those that the headless service gives. The entry command
+gets the variables, arguments and volumes of the manifest.
+"""
+import glob
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import unittest
+
+from cluster import Process, same_model, until, write_job
+from faults import RULE, progress_of
+from net_hosts import NetHosts
+from net_hosts import missing as missing_namespaces
+from support import PADDLE, SOURCE, EndToEnd, main
+
+try:
+    import yaml
+
+    from manifests import find, find_container, load_all, pod_environment, render
+except ImportError:
+    yaml = None
+
+DIRECTORY = os.path.join(SOURCE, "configs", "kubernetes")
+OVERLAY = os.path.join(DIRECTORY, "overlays", "2x2")
+VERSIONS = ("1.28", "1.30", "1.32")
+needs_yaml = unittest.skipIf(yaml is None, "needs the package python3-yaml")
+
+
+@needs_yaml
+class Structure(EndToEnd):
+    def setUp(self):
+        super().setUp()
+        self.objects = render(OVERLAY)
+
+    def workloads(self):
+        return [find(self.objects, "StatefulSet", "pserver"), find(self.objects, "Job", "trainer")]
+
+    def test_kustomize_makes_the_same(self):
+        if not shutil.which("kubectl"):
+            self.skipTest("needs kubectl")
+        done = self.run_program("kubectl", "kustomize", OVERLAY, check=0)
+        theirs = {(o["kind"], re.sub(r"-[a-z0-9]{10}$", "", o["metadata"]["name"])): o for o in yaml.safe_load_all(done.stdout)}
+        self.assertEqual(sorted(theirs), sorted((o["kind"], o["metadata"]["name"]) for o in self.objects))
+        for o in self.objects:
+            their = theirs[o["kind"], o["metadata"]["name"]]
+            self.assertEqual(o["metadata"]["labels"], their["metadata"]["labels"])
+            if o["kind"] == "ConfigMap":
+                self.assertEqual(o["data"], their["data"])
+            if o["kind"] in ("StatefulSet", "Job"):
+                for key in ("replicas", "completions", "parallelism", "selector"):
+                    self.assertEqual(o["spec"].get(key), their["spec"].get(key), key)
+                self.assertEqual(find_container(o)["args"], find_container(their)["args"])
+                self.assertEqual(find_container(their)["image"], "registry.example/paddle:0.1.0")
+
+    def test_names_selectors_and_ports_agree(self):
+        service = find(self.objects, "Service", "pserver")
+        pserver, trainer = self.workloads()
+        self.assertEqual(pserver["spec"]["serviceName"], service["metadata"]["name"])
+        self.assertEqual(service["spec"]["clusterIP"], "None")
+        container = find_container(pserver)
+        ports = {p["name"]: p["containerPort"] for p in container["ports"]}
+        self.assertEqual(service["spec"]["ports"][0]["port"], ports[service["spec"]["ports"][0]["targetPort"]])
+        environment = find(self.objects, "ConfigMap", "paddle-environment")["data"]
+        self.assertEqual(environment["PADDLE_INIT_PORT"], str(ports["paddle"]))
+        self.assertEqual(environment["PADDLE_PSERVER_SERVICE"], service["metadata"]["name"])
+        self.assertEqual(environment["PADDLE_PSERVERS_NUM"], str(pserver["spec"]["replicas"]))
+        self.assertEqual(environment["PADDLE_TRAINERS_NUM"], str(trainer["spec"]["completions"]))
+        self.assertEqual(trainer["spec"]["completions"], trainer["spec"]["parallelism"])
+        labels = {w["metadata"]["name"]: w["spec"]["template"]["metadata"]["labels"] for w in self.workloads()}
+        selectors = [(service["spec"]["selector"], "pserver"), (pserver["spec"]["selector"]["matchLabels"], "pserver"),
+                     (find(self.objects, "PodDisruptionBudget", "pserver")["spec"]["selector"]["matchLabels"], "pserver"),
+                     (find(self.objects, "NetworkPolicy", "pserver")["spec"]["podSelector"]["matchLabels"], "pserver"),
+                     (find(self.objects, "NetworkPolicy", "trainer")["spec"]["podSelector"]["matchLabels"], "trainer")]
+        for selector, chosen in selectors:
+            for name, have in labels.items():
+                self.assertEqual(selector.items() <= have.items(), name == chosen, (selector, name))
+        policy = find(self.objects, "NetworkPolicy", "pserver")["spec"]["ingress"][0]
+        allowed = [f["podSelector"]["matchLabels"] for f in policy["from"]]
+        for name, have in labels.items():
+            self.assertTrue(any(a.items() <= have.items() for a in allowed), name)
+        self.assertIn(policy["ports"][0]["port"], ports)
+
+    def test_volumes_agree(self):
+        maps = {o["metadata"]["name"]: o for o in self.objects if o["kind"] in ("ConfigMap", "Secret")}
+        for workload in self.workloads():
+            spec = workload["spec"]["template"]["spec"]
+            volumes = {v["name"]: v for v in spec.get("volumes", [])}
+            claims = {c["metadata"]["name"] for c in workload["spec"].get("volumeClaimTemplates", [])}
+            for mount in find_container(workload)["volumeMounts"]:
+                self.assertIn(mount["name"], volumes.keys() | claims)
+            for volume in volumes.values():
+                if "configMap" in volume:
+                    for item in volume["configMap"]["items"]:
+                        self.assertIn(item["key"], maps[volume["configMap"]["name"]]["data"])
+                if "secret" in volume:
+                    self.assertIn("token", maps[volume["secret"]["secretName"]]["data"])
+            self.assertIn("memory", find_container(workload)["resources"]["limits"])
+            self.assertTrue(find_container(workload)["securityContext"]["readOnlyRootFilesystem"])
+
+    def test_commands_are_real(self):
+        """Arguments and probes are accepted by the program: nothing in them is unknown or wrong."""
+        for workload in self.workloads():
+            container = find_container(workload)
+            env = pod_environment(self.objects, workload, workload["metadata"]["name"] + "-0")
+            env.pop("PADDLE_TOKEN_FILE")
+            if workload["kind"] == "Job":
+                env["JOB_COMPLETION_INDEX"] = "0"
+            job = self.write("job.json", find(self.objects, "ConfigMap", "paddle-job")["data"]["job.json"])
+            args = [a.replace("/job/job.json", job).replace("/workspace", self.path("ws")) for a in container["args"]]
+            self.paddle(*args, "--print_config", env=env)
+        pserver = find_container(self.workloads()[0])
+        for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+            command = pserver[probe]["exec"]["command"]
+            self.assertEqual(command[0], "paddle")
+            done = self.paddle(*command[1:], check=None, env={"PADDLE_INIT_PORT": "1"})
+            self.assertEqual(done.returncode, 7, done.stderr)
+
+    def test_exit_codes_are_those_of_the_page(self):
+        with open(os.path.join(SOURCE, "docs", "exit-codes.md"), encoding="utf-8") as f:
+            page = f.read()
+        known = {int(c) for c in re.findall(r"(?m)^\| (\d+) \|", page)}
+        rules = find(self.objects, "Job", "trainer")["spec"]["podFailurePolicy"]["rules"]
+        fail = next(r for r in rules if r["action"] == "FailJob")["onExitCodes"]
+        self.assertIn(f"{', '.join(map(str, fail['values'][:-1]))} and {fail['values'][-1]} will happen again", page)
+        self.assertLessEqual(set(fail["values"]), known)
+        for rule in rules:
+            if "onExitCodes" in rule:
+                self.assertEqual(rule["onExitCodes"]["containerName"], "trainer")
+
+    def test_the_schemas_of_kubernetes(self):
+        """Against the published schemas of several versions, by PyPI's kubernetes-validate where it is installed."""
+        for python in (os.environ.get("PADDLE_TEST_VALIDATE_PYTHON", ""), sys.executable):
+            if python and subprocess.run([python, "-c", "import kubernetes_validate"], capture_output=True, check=False).returncode == 0:
+                break
+        else:
+            self.skipTest("needs kubernetes-validate: python3 -m venv v && v/bin/pip install kubernetes-validate, then "
+                          "PADDLE_TEST_VALIDATE_PYTHON=v/bin/python")
+        self.write("objects.json", json.dumps(self.objects))
+        check = ("import json, kubernetes_validate as k\n"
+                 "for o in json.load(open('objects.json')):\n"
+                 f"    for v in {VERSIONS!r}: k.validate(o, v, strict=True)\n")
+        self.run_program(python, "-c", check, check=0)
+
+    def test_operators_name_real_commands(self):
+        for path in glob.glob(os.path.join(DIRECTORY, "operators", "*.yaml")):
+            spec = load_all(path)[0]["spec"]
+            roles = spec.get("paddleReplicaSpecs") or {"ps": spec["ps"], "worker": spec["worker"]}
+            for role, replica in roles.items():
+                args = replica["template"]["spec"]["containers"][0]["args"]
+                server = role in ("ps", "Master")
+                job = write_job(self)
+                args = [a.replace("/job/job.json", job).replace("/workspace", self.path("ws")) for a in args]
+                self.paddle(*args, "--print_config", env=operator_environment(server, 0))
+
+
+def operator_environment(server, index):
+    """What PaddleFlow's paddle-operator and Kubeflow's PaddleJob set; PADDLE_TRAINERS is a list there."""
+    servers, trainers = ["10.77.0.1", "10.77.0.2"], ["10.77.0.3", "10.77.0.4"]
+    return {"TRAINER_PORTS_NUM": "20", "PADDLE_PORT": "2379", "PADDLE_PSERVERS_IP_PORT_LIST": ",".join(f"{a}:2379" for a in servers),
+            "PADDLE_TRAINER_ENDPOINTS": ",".join(f"{a}:2379" for a in trainers), "PADDLE_TRAINERS": ",".join(trainers),
+            "PADDLE_TRAINERS_NUM": "2", "TRAINING_ROLE": "PSERVER" if server else "TRAINER", "PADDLE_TRAINING_ROLE": "PSERVER" if server else
+            "TRAINER", "PADDLE_TRAINER_ID": str(index), "POD_IP": (servers if server else trainers)[index]}
+
+
+@needs_yaml
+@unittest.skipIf(missing_namespaces(), f"needs {missing_namespaces()}")
+class Pods(EndToEnd):
+    PODS = ["pserver-0", "pserver-1", "trainer-0", "trainer-1"]
+
+    def setUp(self):
+        super().setUp()
+        self.hosts = NetHosts(self, self.PODS)
+        self.objects = render(OVERLAY)
+        self.job = write_job(self, RULE, records=2000, batch=5)
+        self.processes = {}
+        for name in self.PODS:
+            if name.startswith("pserver"):
+                self.hosts.set_name(f"{name}.pserver", self.hosts.addresses[name])
+            self.processes[name] = Process(self.dir, name)
+            self.addCleanup(self.processes[name].kill)
+
+    def environment(self, name):
+        kind, index = name.split("-")
+        workload = find(self.objects, "StatefulSet" if kind == "pserver" else "Job", kind)
+        env = pod_environment(self.objects, workload, name)
+        env["HOSTNAME"] = name if kind == "pserver" else f"trainer-{index}-x7k2p"
+        if kind == "trainer":
+            env["POD_NAME"] = env["HOSTNAME"]
+            env["JOB_COMPLETION_INDEX"] = index
+        token = self.hosts.token()
+        env.pop("PADDLE_TOKEN_FILE")
+        if token:
+            env["PADDLE_TOKEN_FILE"] = token[0].split("=", 1)[1]
+        return env, find_container(workload)["args"]
+
+    def start(self, name, *more):
+        env, args = self.environment(name)
+        args = [a.replace("/job/job.json", self.job).replace("/workspace", self.path(name.replace("-", ""))) for a in args]
+        process = self.processes[name]
+        process.env = {"PATH": os.environ["PATH"], "HOME": self.dir, **env}
+        return process.start(*self.hosts.inside(name), PADDLE, *args, *more)
+
+    def probe(self, name, which="readinessProbe"):
+        command = find_container(find(self.objects, "StatefulSet", "pserver"))[which]["exec"]["command"]
+        done = subprocess.run([*self.hosts.inside(name), PADDLE, *command[1:]], env=self.processes[name].env, capture_output=True, check=False)
+        return done.returncode
+
+    def model(self, directory):
+        return self.files(os.path.join(directory, sorted(os.listdir(directory))[-1]))
+
+    def replace_pod(self, number):
+        """As a rolling update does: SIGTERM, a new pod of the same name and volume with another address, until it is ready."""
+        name = f"pserver-{number}"
+        self.processes[name].signal(signal.SIGTERM)
+        self.processes[name].wait(0)
+        self.assertEqual(self.probe(name), 7)
+        address = f"10.77.0.{50 + number}"
+        self.hosts.change_address(name, address)
+        self.hosts.set_name(f"{name}.pserver", address)
+        self.start(name)
+        until(lambda: self.probe(name) == 0, f"{name} is ready")
+
+    def test_a_rolling_restart(self):
+        flags = ["--num_passes=15", "--saving_period=1000", "--log_period=1", "--min_block_size=64"]
+        for name in ("trainer-0", "pserver-1", "trainer-1", "pserver-0"):
+            self.start(name, *(flags if name.startswith("trainer") else ()))
+        until(lambda: progress_of(self.processes["trainer-0"]) > 1500, lambda: self.processes["trainer-0"].log()[-3000:])
+        for number in (1, 0):  # the last one first, as a StatefulSet does
+            self.replace_pod(number)
+        for i in (0, 1):
+            self.processes[f"trainer-{i}"].wait(0)
+        for number in (0, 1):
+            self.assertTrue(self.processes[f"pserver-{number}"].running(), "pservers stay for the next job")
+            self.assertEqual(self.probe(f"pserver-{number}", "livenessProbe"), 0)
+        self.paddle("launch", f"--config={self.job}", "--workspace=calm", "--save_dir=output", *flags)
+        same_model(self, self.model(self.path("calm", "output")), self.model(self.path("trainer0", "output")))
+
+    def test_an_operator(self):
+        """The environment of PaddleFlow's and Kubeflow's operators, as it is."""
+        with open(os.path.join(DIRECTORY, "operators", "paddle-operator.yaml"), encoding="utf-8") as f:
+            spec = yaml.safe_load(f)["spec"]
+        for name in self.PODS:
+            kind, index = name.split("-")
+            server = kind == "pserver"
+            args = spec["ps" if server else "worker"]["template"]["spec"]["containers"][0]["args"]
+            args = [a.replace("/job/job.json", self.job).replace("/workspace", self.path(name)) for a in args]
+            process = self.processes[name]
+            process.env = {"PATH": os.environ["PATH"], "HOME": self.dir, **operator_environment(server, int(index))}
+            process.start(*self.hosts.inside(name), PADDLE, *args, *self.hosts.token(), *(() if server else ("--num_passes=1",)))
+        for name in reversed(self.PODS):
+            self.processes[name].wait(0)
+        self.assertEqual(os.listdir(self.path("trainer-0", "output")), ["pass-00000"])
+
+
+if __name__ == "__main__":
+    main()
