@@ -42,9 +42,10 @@ Service::Service(ShardOptions options)
       gate_(io_, options_.listen.credentials),
       timer_(io_) {
   gate_.set_label(text("port ", port(), ": "));
-  if (!options_.sparse && !options_.snapshots.directory.empty())
+  if (!options_.snapshots.directory.empty())
     disk_ = std::make_unique<Snapshots>(
-        options_.snapshots, options_.index, [this](uint64_t step, const std::string& problem) {
+        options_.snapshots, text(options_.sparse ? "sparse-" : "shard-", options_.index),
+        [this](uint64_t step, const std::string& problem) {
           asio::post(io_, [this, step, problem] { written(step, problem); });
         });
   shard_ = std::make_unique<Shard>(options_, disk_.get(), text("port ", port(), ": "),

@@ -128,6 +128,10 @@ void TcpLinks::send(uint32_t shard, const wire::Pull& pull) {
   if (links_[shard]->open()) links_[shard]->connection().send(0, pull);
 }
 
+void TcpLinks::send(uint32_t shard, const wire::PullRows& pull, wire::Bytes ids) {
+  if (links_[shard]->open()) links_[shard]->connection().send(0, pull, ids);
+}
+
 void TcpLinks::request(size_t shard, uint64_t id, const wire::Body& body, wire::Bytes bulk) {
   if (links_[shard]->open()) links_[shard]->connection().send(id, body, bulk);
 }

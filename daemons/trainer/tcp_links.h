@@ -26,6 +26,7 @@ class TcpLinks final : public Links {
   bool open(size_t shard) const override;
   void send(uint32_t shard, const wire::Push& push, std::span<const wire::Bytes> bulk) override;
   void send(uint32_t shard, const wire::Pull& pull) override;
+  void send(uint32_t shard, const wire::PullRows& pull, wire::Bytes ids) override;
   void request(size_t shard, uint64_t id, const wire::Body& body, wire::Bytes bulk) override;
   void flush() override;
   void poll() override { io_.poll(); }
