@@ -13,6 +13,12 @@ int launch_main(std::span<const std::string> arguments);
 // paddle status --pservers=... [--watch] [--json]: what the shards of a job are doing.
 int status_main(std::span<const std::string> arguments);
 
+// paddle token --new FILE: a token for the processes of a job.
+int token_main(std::span<const std::string> arguments);
+
+// paddle certs --hosts=...: a CA and certificates.
+int certs_main(std::span<const std::string> arguments);
+
 // paddle make_clicks --output_dir=DIR: writes generated click logs in Criteo's format.
 int make_clicks_main(std::span<const std::string> arguments);
 

@@ -16,6 +16,7 @@
 #include "paddle/launch_hosts.h"
 #include "paddle/launch_plan.h"
 #include "paddle/launch_screen.h"
+#include "paddle/launch_token.h"
 #include "paddle/lines.h"
 #include "paddle/process.h"
 
@@ -48,10 +49,12 @@ class Launch {
         executable_(own_executable()),
         python_(options.text("python")),
         screen_(plan_, executable_, options, environment) {
+    token_with_input_ = options.flag("token_with_input");
     if (options.flag("stop_with_input")) input_.emplace(0);
   }
 
   int run() {
+    const LaunchToken token(plan_.token_file, token_with_input_);
     const int code = run_job();
     screen_.clear();
     if (const Child* failed = cause()) return report(*failed);
@@ -204,7 +207,7 @@ class Launch {
   std::string starter_gone_;  // why, once it is
   Children servers_, workers_;
   std::vector<const Child*> failures_;  // in the order in which they ended
-  bool stopping_ = false;
+  bool stopping_ = false, token_with_input_ = false;
   ProcessGroup group_;  // last: ends first
 };
 

@@ -20,6 +20,7 @@
 #include "paddle/lines.h"
 #include "paddle/output.h"
 #include "paddle/process.h"
+#include "wire/token.h"
 
 namespace paddle {
 namespace {
@@ -29,6 +30,11 @@ constexpr std::chrono::milliseconds look_period{100};
 constexpr double beat_seconds = 1;
 constexpr double remote_stop_seconds = 30;  // a launch needs up to 20 to stop its processes
 constexpr int ssh_failed = 255, not_found = 127;
+
+// Unless the user has another protection, or wants none.
+bool needs_token(const Options& options) {
+  return !options.given("token_file") && !options.given("cert_file") && !options.flag("insecure");
+}
 
 double hosts_clock() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -94,11 +100,13 @@ class HostsLaunch {
   int run() {
     if (const int code = dispatch(); code != 0) return code;
     say(text("starting on ", hosts_.size(), " hosts, in ", workspace_, "; logs are there in log/"));
+    const bool brings_token = needs_token(options_);
     start_all([&](size_t i) {
       Words words = ssh_words(hosts_[i], options_);
       words.push_back(remote_command(hosts_, i, options_, arguments_, environment_, workspace_));
       return words;
     });
+    if (brings_token) give_token();
     if (const int code = wait_all(); code != 0) return code;
     say("the job is done");
     if (model_.empty()) return 0;
@@ -129,6 +137,13 @@ class HostsLaunch {
       return Words{"/bin/sh", "-c", "tar -C " + quoted(package) + " -czf - . | " + shell_line(ssh)};
     });
     return wait_all();
+  }
+
+  // Through the connections: nobody sees it in a list of processes.
+  void give_token() {
+    const Secret token = wire::new_token_text();
+    const auto* text = reinterpret_cast<const char*>(token.bytes().data());
+    for (const auto& node : nodes_) node->process->write_input({text, token.size()});
   }
 
   template <class WordsOf>
@@ -253,8 +268,9 @@ std::string remote_command(const std::vector<Host>& hosts, size_t rank, const Op
                            const std::string& workspace) {
   const OptionTable table = launch_options();
   Words flags = flags_for(table, read_command_line(arguments, table).flags);
-  for (const char* own : {"hosts", "hostfile", "ssh", "remote_program", "job_dispatch_package",
-                          "workspace", "event_file", "stop_with_input", "record_file", "log_dir"})
+  for (const char* own :
+       {"hosts", "hostfile", "token_file", "ssh", "remote_program", "job_dispatch_package",
+        "workspace", "event_file", "stop_with_input", "token_with_input", "record_file", "log_dir"})
     drop_flag(flags, own);
   std::string names;
   for (const Host& host : hosts) names += (names.empty() ? "" : ",") + host.name;
@@ -263,6 +279,8 @@ std::string remote_command(const std::vector<Host>& hosts, size_t rank, const Op
     if (name.starts_with("PADDLE_INIT_")) words.push_back(name + "=" + value);
   words.insert(words.end(), {options.text("remote_program"), "launch"});
   words.insert(words.end(), flags.begin(), flags.end());
+  if (needs_token(options)) words.push_back("--token_with_input=true");
+  if (options.given("token_file")) words.push_back("--token_file=" + options.text("token_file"));
   for (const std::string& more :
        {"--nodes=" + names, text("--node_rank=", rank), std::string("--stop_with_input=true"),
         std::string("--event_file=/dev/fd/3")})

@@ -1,6 +1,7 @@
 #include "paddle/launch_plan.h"
 
 #include <arpa/inet.h>
+#include <unistd.h>
 
 #include <cctype>
 #include <chrono>
@@ -19,14 +20,20 @@ namespace {
 
 using Words = std::vector<std::string>;
 
+// On several machines. Certificates cannot: pservers and trainers need different ones.
+bool may_be_given(const std::string& name) {
+  return name == "port" || name == "host" || name == "insecure";
+}
+
 // What launch gives to its processes itself. On several machines the ports must be known before.
 void refuse_own_flags(std::span<const GivenFlag> given, bool several) {
   std::vector<std::string> problems;
   for (const GivenFlag& flag : given)
     for (const char* own :
          {"port", "ports_num_for_sparse", "host", "ready_file", "exit_when_done", "pservers",
-          "num_gradient_servers", "trainer_id", "local", "cluster_train", "record_file"})
-      if (flag.name == own && !(several && (flag.name == "port" || flag.name == "host")))
+          "num_gradient_servers", "trainer_id", "local", "cluster_train", "record_file",
+          "cert_file", "key_file", "ca_file", "insecure"})
+      if (flag.name == own && !(several && may_be_given(flag.name)))
         problems.push_back(flag.source + ": launch gives " + flag.name +
                            " to its processes itself; take it out (server_num and worker_num say "
                            "how many there are)");
@@ -66,6 +73,7 @@ class Planner {
     servers_ = count("server_num");
     workers_ = count("worker_num");
     list_pservers();
+    plan_token();
   }
 
   LaunchPlan plan() {
@@ -95,6 +103,26 @@ class Planner {
     return text("--num_gradient_servers=", workers_ * machines());
   }
 
+  // The machines of a job cannot agree on a new token by themselves: `launch --hosts` gives one to
+  // all of them.
+  void plan_token() {
+    const bool given = options_.given("token_file");
+    if (options_.flag("token_with_input") || (!plan_.nodes && !given))
+      plan_.token_file = text(plan_.log_dir, "/token.", ::getpid());
+    if (!plan_.nodes || given || !plan_.token_file.empty() || options_.given("cert_file") ||
+        options_.flag("insecure"))
+      return;
+    for (const std::string& name : plan_.nodes->names)
+      require(name.starts_with("127.") || name == "localhost", Error::Kind::config,
+              "the processes of ", plan_.nodes->names.size(),
+              " machines need a token that they prove to each other: make it once ('paddle token "
+              "--new FILE'), copy it to all machines and give its path as --token_file or "
+              "PADDLE_TOKEN_FILE; on a network that you trust, --insecure does without");
+  }
+  void add_token(Words& flags) const {
+    if (!plan_.token_file.empty()) flags.push_back("--token_file=" + plan_.token_file);
+  }
+
   void list_pservers() {
     if (!plan_.nodes) return;
     require(options_.integer("port") > 0 && port_of(servers_) <= last_port_, Error::Kind::config,
@@ -119,6 +147,7 @@ class Planner {
     for (const char* more : {"--logtostderr=true", "--local=false", "--ports_num=1"})
       flags.push_back(more);
     flags.push_back(trainers_flag());
+    add_token(flags);
     return flags;
   }
 
@@ -175,6 +204,7 @@ class Planner {
           std::string("--ports_num_for_sparse=0"), std::string("--exit_when_done=true"),
           trainers_flag(), text("--port=", plan_.nodes ? port_of(i) : 0)})
       words.push_back(more);
+    add_token(words);
     // A machine that is named by its address is reached there only; names mean all addresses.
     if (!plan_.nodes) words.push_back("--host=127.0.0.1");
     if (plan_.nodes && !options_.given("host") && is_address(plan_.nodes->own()))

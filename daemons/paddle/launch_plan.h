@@ -23,6 +23,7 @@ struct LaunchPlan {
   std::vector<PlannedProcess> servers, workers;
   std::string log_dir;  // of the job; processes that have siblings log in a directory below
   std::string config;
+  std::string token_file;  // that the processes get; "" where the options name one
   int64_t passes = 0;
   size_t shards = 1;  // dense ones of each pserver
   std::string workspace;

@@ -44,6 +44,7 @@ LaunchScreen::LaunchScreen(const LaunchPlan& plan, const std::string& program,
       colour_(terminal_.present() && wants_colour(environment)),
       utf8_(speaks_utf8(environment)),
       view_(plan.workers.size(), plan.passes),
+      totals_(plan.workers.size()),
       passes_(plan.passes),
       start_(screen_clock()) {}
 
@@ -63,6 +64,8 @@ std::unique_ptr<Output> LaunchScreen::output(const PlannedProcess& process, size
 void LaunchScreen::take(const std::string& process, const event::Any& event, size_t index,
                         bool worker) {
   if (worker) view_.take(index, event);
+  if (worker && plan_.workers.size() > 1)
+    if (const auto total = totals_.take(index, event)) say(total_text(*total));
   if (!people_) return;
   if (worker && index == 0) {
     const std::string line = passes_.take(event, view_.samples_per_second(), terminal_.columns());
@@ -102,7 +105,8 @@ void LaunchScreen::show_pservers(const std::string& list) {
     say(text(plan_.servers.size(), plan_.servers.size() == 1 ? " pserver and " : " pservers and ",
              plan_.workers.size(), plan_.workers.size() == 1 ? " trainer" : " trainers",
              "; logs are in ", short_path(plan_.log_dir)));
-  say("look at the job with: " + typed_program() + " status --pservers=" + list);
+  say("look at the job with: " + typed_program() + " status --pservers=" + list +
+      (plan_.token_file.empty() ? "" : " --token_file=" + plan_.token_file));
 }
 
 void LaunchScreen::report_stop(int signal) {

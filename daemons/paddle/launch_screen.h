@@ -11,6 +11,7 @@
 #include "base/terminal.h"
 #include "obs/pass_lines.h"
 #include "options/options.h"
+#include "paddle/job_totals.h"
 #include "paddle/job_view.h"
 #include "paddle/launch_plan.h"
 #include "paddle/output.h"
@@ -61,6 +62,7 @@ class LaunchScreen {
   Terminal terminal_;
   const bool people_, quiet_, colour_, utf8_;
   JobView view_;
+  JobTotals totals_;
   PassLines passes_;
   std::set<std::string> warned_;
   std::vector<HeldError> held_;

@@ -20,10 +20,12 @@ class Question : public wire::Handler {
     out_.problem = too_late;
   }
 
-  asio::awaitable<void> ask(double seconds) {
+  asio::awaitable<void> ask(double seconds, const wire::Credentials& credentials) {
     try {
       const wire::Endpoint to = wire::parse_endpoint(out_.endpoint, "pserver");
-      std::unique_ptr<wire::Stream> stream = co_await wire::connect(to, seconds);
+      const wire::Purpose purpose;  // to observe
+      std::unique_ptr<wire::Stream> stream =
+          co_await wire::connect(to, seconds, credentials, purpose);
       connection_ = wire::Connection::start(std::move(stream), *this, false);
       greet();
     } catch (const Error& e) {
@@ -81,7 +83,8 @@ class Question : public wire::Handler {
 
 }  // namespace
 
-std::vector<ShardStatus> ask_shards(const Endpoints& endpoints, double seconds) {
+std::vector<ShardStatus> ask_shards(const Endpoints& endpoints, double seconds,
+                                    const wire::Credentials& credentials) {
   std::vector<ShardStatus> shards;
   for (const auto* list : {&endpoints.dense, &endpoints.sparse})
     for (const std::string& endpoint : *list) {
@@ -96,7 +99,7 @@ std::vector<ShardStatus> ask_shards(const Endpoints& endpoints, double seconds) 
     const size_t count = shard.sparse ? endpoints.sparse.size() : endpoints.dense.size();
     if (index == endpoints.dense.size() && shard.sparse) index = 0;
     Question& question = questions.emplace_back(shard, index++, static_cast<uint32_t>(count));
-    asio::co_spawn(io, question.ask(seconds), asio::detached);
+    asio::co_spawn(io, question.ask(seconds, credentials), asio::detached);
   }
   io.run_for(std::chrono::duration_cast<std::chrono::milliseconds>(
       std::chrono::duration<double>(seconds)));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "options/cluster.h"
+#include "wire/credentials.h"
 #include "wire/messages.h"
 
 namespace paddle {
@@ -24,6 +25,7 @@ struct ShardStatus : wire::Status {
 
 // Connects to all shards at once as an observer and asks each. Those that do not answer within
 // `seconds` have a problem. Dense ones first.
-std::vector<ShardStatus> ask_shards(const Endpoints& endpoints, double seconds);
+std::vector<ShardStatus> ask_shards(const Endpoints& endpoints, double seconds,
+                                    const wire::Credentials& credentials = {});
 
 }  // namespace paddle

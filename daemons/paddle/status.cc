@@ -44,16 +44,17 @@ int status_main(std::span<const std::string> arguments) {
       answer_print_config(options, std::cout))
     return 0;
   const Endpoints endpoints = endpoints_of(options);
+  const wire::Credentials credentials = wire::client_credentials(credential_files(options));
   const bool watch = options.flag("watch"), json = options.flag("json");
   std::vector<ShardStatus> before;
   Clock::time_point last{};
   if (!json) {
-    before = ask_shards(endpoints, answer_seconds);
+    before = ask_shards(endpoints, answer_seconds, credentials);
     last = Clock::now();
     ::poll(nullptr, 0, rate_milliseconds);
   }
   for (;;) {
-    std::vector<ShardStatus> shards = ask_shards(endpoints, answer_seconds);
+    std::vector<ShardStatus> shards = ask_shards(endpoints, answer_seconds, credentials);
     const auto time = Clock::now();
     const double seconds = std::chrono::duration<double>(time - last).count();
     print(json ? status_json(shards) : status_tables(shards, before, seconds), watch);

@@ -41,6 +41,22 @@ std::string json_of(const SliceStatus& s) {
       .done();
 }
 
+std::string json_of(const wire::TableStatus& t) {
+  return JsonObject()
+      .add("name", t.name)
+      .add("part", t.part)
+      .add("parts", t.parts)
+      .add("version", t.version)
+      .add("rows", t.rows)
+      .add("bytes", t.bytes)
+      .add("created", t.created)
+      .add("not_admitted", t.not_admitted)
+      .add("expired", t.expired)
+      .add("evicted", t.evicted)
+      .add("waiting", t.waiting)
+      .done();
+}
+
 std::string json_of(const ShardStatus& s) {
   JsonObject out;
   out.add("endpoint", s.endpoint).add("sparse", s.sparse).add("answered", s.answered());
@@ -66,6 +82,7 @@ std::string json_of(const ShardStatus& s) {
       .add("waiting", s.waiting)
       .raw("trainers", json_list(s.members, [](const MemberStatus& t) { return json_of(t); }))
       .raw("slices", json_list(s.slices, [](const SliceStatus& slice) { return json_of(slice); }))
+      .raw("tables", json_list(s.tables, [](const wire::TableStatus& t) { return json_of(t); }))
       .raw("snapshots", json_list(s.snapshots, [](uint64_t step) { return json_value(step); }))
       .raw("last_errors",
            json_list(s.last_errors, [](const std::string& e) { return json_value(e); }))

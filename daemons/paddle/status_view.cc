@@ -86,7 +86,9 @@ std::string shard_table(std::span<const ShardStatus> shards, const std::vector<s
     time = std::max(time, 1e-3);
     uint64_t bytes = 0;
     for (const SliceStatus& slice : s.slices) bytes += slice.bytes;
-    const bool counts = !s.slices.empty();  // there may be more shards than slices
+    for (const wire::TableStatus& t : s.tables) bytes += t.bytes;
+    // There may be more shards than slices.
+    const bool counts = !s.slices.empty() || !s.tables.empty();
     rows.push_back({names[i], s.endpoint, name_of(s.state), counts ? std::to_string(s.step) : "",
                     counts ? rate_text(s.steps_per_second) : "", std::to_string(s.slices.size()),
                     size_text(static_cast<double>(bytes)), held_text(s),
@@ -158,6 +160,20 @@ std::string slice_table(std::span<const ShardStatus> shards,
   return out;
 }
 
+std::string rows_table(std::span<const ShardStatus> shards, const std::vector<std::string>& names) {
+  std::vector<Row> rows;
+  for (size_t i = 0; i < shards.size(); ++i)
+    for (const wire::TableStatus& t : shards[i].tables)
+      rows.push_back({t.name, text(t.part + 1, "/", t.parts), names[i], std::to_string(t.rows),
+                      size_text(static_cast<double>(t.bytes)), std::to_string(t.version),
+                      std::to_string(t.created), std::to_string(t.not_admitted),
+                      std::to_string(t.expired), std::to_string(t.evicted), t.waiting});
+  return rows.empty() ? ""
+                      : table({"TABLE", "PART", "SHARD", "ROWS", "BYTES", "VERSION", "CREATED",
+                               "NOT ADMITTED", "EXPIRED", "EVICTED", "LACKS TRAINER"},
+                              rows);
+}
+
 std::string notes(std::span<const ShardStatus> shards, const std::vector<std::string>& names) {
   std::string out;
   for (size_t i = 0; i < shards.size(); ++i) {
@@ -224,7 +240,7 @@ std::string status_tables(std::span<const ShardStatus> shards, std::span<const S
   head += text(answered, " of ", shards.size(), " shards answer\n\n");
   std::string out = head + shard_table(shards, names, before, seconds) +
                     trainer_table(trainers_of(shards), trainers_of(before), async) +
-                    slice_table(shards, names) + notes(shards, names);
+                    slice_table(shards, names) + rows_table(shards, names) + notes(shards, names);
   while (out.size() > 1 && out[out.size() - 1] == '\n' && out[out.size() - 2] == '\n')
     out.pop_back();
   return out;

@@ -13,6 +13,7 @@
 #include "pserver/outbox.h"
 #include "pserver/pserver_memory.h"
 #include "pserver/snapshot_disk.h"
+#include "wire/credentials.h"
 
 namespace paddle {
 
@@ -21,6 +22,8 @@ struct ListenOptions {
   std::string host;
   uint16_t port = 0;
   int64_t spin_microseconds = 0;  // wire/spin.h
+  wire::Credentials credentials;  // what peers have to prove
+  bool insecure = false;          // others than this machine may connect without
 };
 
 // Async: which gradients are too old to be applied.

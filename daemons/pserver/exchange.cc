@@ -8,6 +8,21 @@ namespace paddle {
 
 using Code = wire::FailureCode;
 
+namespace {
+
+std::byte no_rows[8];  // where an empty gradient of a table lies
+
+// Why whole gradients cannot be used, whatever their numbers are. A push to a table may have no
+// rows.
+std::string gradient_problem(const Store& store, const Inbox::Landing& l, const wire::Push& p) {
+  Versioned& first = *store.part(p.parts[0].slice);
+  if (l.data == nullptr && (table_of(store, p.parts[0].slice) == nullptr || p.parts[0].rows > 0))
+    return "a push without a gradient";
+  return first.gradient_problem({l.data, p.parts[0].rows});
+}
+
+}  // namespace
+
 Exchange::Exchange(Context& context, Store& store, Members& members, SnapshotMaker& maker,
                    wire::Mode mode, uint64_t epoch)
     : context_(context),
@@ -17,7 +32,8 @@ Exchange::Exchange(Context& context, Store& store, Members& members, SnapshotMak
       epoch_(epoch),
       waits_(store, context.out, mode == wire::Mode::sync),
       rounds_(store, members, waits_, maker),
-      inbox_(store, rounds_, context.out, mode == wire::Mode::sync) {}
+      inbox_(store, rounds_, context.out, mode == wire::Mode::sync),
+      row_pulls_(context, store, members, waits_, epoch) {}
 
 // ---- what can be said of a push before its gradients are here
 
@@ -48,7 +64,7 @@ PushVerdict Exchange::check(PeerId from, const wire::Push& p, uint64_t bulk) {
   }
   if (bulk != bytes)
     return refused(Code::protocol, peer, "its gradient for '",
-                   store_.slice(p.parts[0].slice)->info().name,
+                   store_.part(p.parts[0].slice)->info().name,
                    p.parts.size() > 1 ? "' and others" : "'", ", step ", p.step, ", has ", bulk,
                    " bytes, expected ", bytes);
   return {any ? PushVerdict::Kind::take : PushVerdict::Kind::duplicate, {}, {}};
@@ -56,14 +72,18 @@ PushVerdict Exchange::check(PeerId from, const wire::Push& p, uint64_t bulk) {
 
 PushVerdict Exchange::check_part(const Peer& peer, const wire::Push& p, const wire::PushPart& part,
                                  uint64_t& bytes) {
-  const Slice* slice = store_.slice(part.slice);
+  const Versioned* slice = store_.part(part.slice);
   if (slice == nullptr)
     return refused(Code::unknown_version, peer, "there is no slice ", part.slice, " on this shard");
+  const std::optional<uint64_t> needs = slice->gradient_bytes(part.rows);
+  if (!needs || (p.parts.size() > 1 && table_of(store_, part.slice)))
+    return refused(Code::protocol, peer, "it pushed ", part.rows, " rows of '", slice->info().name,
+                   "' together with ", p.parts.size() - 1, " others, which is not possible");
   const Member& member = members_[peer.trainer];
   if (member.state != MemberState::joined)
     return refused(Code::protocol, peer, "it pushed to '", slice->info().name,
                    "' without having joined");
-  bytes += slice->bytes();
+  bytes += *needs;
   const uint64_t version = slice->version();
   const bool duplicate = p.step < member.taken(slice->info().place) || (sync() && p.step < version);
   if (duplicate) return {PushVerdict::Kind::duplicate, {}, {}};
@@ -92,21 +112,22 @@ LandingPlace Exchange::land(PeerId peer, const wire::Push& p, uint64_t bulk) {
 void Exchange::push(PeerId peer, uint64_t id, const wire::Push& p, uint64_t bulk) {
   Inbox::Landing& l = inbox_[peer];
   if (!l.verdict) l.verdict = check(peer, p, bulk);  // there was no bulk
-  if (l.verdict->kind == PushVerdict::Kind::take && l.data == nullptr)
-    l.verdict = refused(Code::protocol, context_.peers[peer], "a push without a gradient");
+  if (l.verdict->kind == PushVerdict::Kind::take)
+    if (const std::string why = gradient_problem(store_, l, p); !why.empty())
+      l.verdict = refused(Code::protocol, context_.peers[peer], why);
   if (l.verdict->kind == PushVerdict::Kind::fail) {
     if (l.verdict->code == Code::protocol) context_.error(l.verdict->why);
     context_.out.fail(peer, id, l.verdict->code, std::move(l.verdict->why));
   } else if (l.verdict->kind == PushVerdict::Kind::duplicate) {
     answer(peer, id, p);
-  } else if (const Slice* bad = find_infinite(peer, p)) {
+  } else if (const Versioned* bad = find_infinite(peer, p)) {
     refuse_infinite(peer, id, p, *bad);
   } else {
     Member& member = members_[context_.peers[peer].trainer];
     const auto before = std::exchange(member.last_push, wire::LastPush{p.step, p.begin, p.end});
     if (sync()) {
       contribute(peer, id, p);
-    } else if (const Slice* bad_sum = apply(peer, id, p)) {
+    } else if (const Versioned* bad_sum = apply(peer, id, p)) {
       member.last_push = before;
       refuse_infinite(peer, id, p, *bad_sum);
     } else {
@@ -119,25 +140,26 @@ void Exchange::push(PeerId peer, uint64_t id, const wire::Push& p, uint64_t bulk
 
 // A slice whose gradient holds NaN or Inf, or, where new values were made as it came in, makes such
 // a value; or null.
-const Slice* Exchange::find_infinite(PeerId peer, const wire::Push& p) {
+const Versioned* Exchange::find_infinite(PeerId peer, const wire::Push& p) {
   const Inbox::Landing& l = inbox_[peer];
   largest_.clear();
   if (l.slice != nullptr) {
     largest_.push_back(l.largest);
     return !l.finite || l.seen != l.bytes ? l.slice : nullptr;
   }
-  const std::byte* at = l.data;
+  std::byte* at = l.data;
   for (const wire::PushPart& part : p.parts) {
-    const Slice& s = *store_.slice(part.slice);
-    largest_.push_back(s.largest(at, s.bytes()));
+    Versioned& s = *store_.part(part.slice);
+    largest_.push_back(s.largest_in({at, part.rows}));
     if (!std::isfinite(largest_.back())) return &s;
-    at += s.bytes();
+    at += *s.gradient_bytes(part.rows);
   }
   return nullptr;
 }
 
-void Exchange::refuse_infinite(PeerId peer, uint64_t id, const wire::Push& p, const Slice& slice) {
-  ++members_[inbox_[peer].trainer].staleness.not_finite;
+void Exchange::refuse_infinite(PeerId peer, uint64_t id, const wire::Push& p,
+                               const Versioned& slice) {
+  ++members_[context_.peers[peer].trainer].staleness.not_finite;
   const std::string why = text(
       context_.peers[peer].name(), ": its gradient for '", slice.info().name, "', step ", p.step,
       ", holds NaN or Inf, or is so large that the parameter would become infinite, and was not "
@@ -150,20 +172,20 @@ void Exchange::refuse_infinite(PeerId peer, uint64_t id, const wire::Push& p, co
 // answer may be due at once.
 void Exchange::contribute(PeerId peer, uint64_t id, const wire::Push& p) {
   Inbox::Landing& l = inbox_[peer];
-  Member& member = members_[l.trainer];
-  const std::byte* at = l.data;
+  Member& member = members_[context_.peers[peer].trainer];
+  std::byte* at = l.data != nullptr ? l.data : no_rows;
   for (const wire::PushPart& part : p.parts) {
-    Slice& s = *store_.slice(part.slice);
-    const std::byte* grad = at;
-    at += s.bytes();
+    Versioned& s = *store_.part(part.slice);
+    std::byte* grad = at;
+    at += *s.gradient_bytes(part.rows);
     // The slice may have gone on while the gradient was coming, without this trainer.
     if (s.version() != p.step || member.contributed(s.info().place, p.step)) continue;
     const bool in_spare = l.where == Inbox::Landing::Where::spare;
     if (in_spare) l.where = Inbox::Landing::Where::nowhere;
-    rounds_.contribute(s, member, in_spare ? nullptr : grad, l.buffer, context_.now);
+    rounds_.contribute(s, member, {in_spare ? nullptr : grad, part.rows}, l.buffer, context_.now);
   }
   answer(peer, id, p);
-  for (const wire::PushPart& part : p.parts) rounds_.close(*store_.slice(part.slice));
+  for (const wire::PushPart& part : p.parts) rounds_.close(*store_.part(part.slice));
 }
 
 // As v2 counts: the update itself is one, and a ratio up to 1 means 1.5. A single trainer would see
@@ -179,17 +201,17 @@ bool Exchange::too_old(uint64_t stale) const {
 
 // Async, half-async, geo: the update happens here and now. A slice that would become infinite, and
 // stays as it was, or null.
-const Slice* Exchange::apply(PeerId peer, uint64_t id, const wire::Push& p) try {
+const Versioned* Exchange::apply(PeerId peer, uint64_t id, const wire::Push& p) try {
   const Inbox::Landing& l = inbox_[peer];
-  Member& member = members_[l.trainer];
-  std::byte* at = l.data;
-  const Slice* refused = nullptr;
+  Member& member = members_[context_.peers[peer].trainer];
+  std::byte* at = l.data != nullptr ? l.data : no_rows;
+  const Versioned* refused = nullptr;
   values_.clear();
   for (size_t k = 0; k < p.parts.size(); ++k) {
     const wire::PushPart& part = p.parts[k];
-    Slice& s = *store_.slice(part.slice);
+    Versioned& s = *store_.part(part.slice);
     std::byte* grad = at;
-    at += s.bytes();
+    at += *s.gradient_bytes(part.rows);
     bool drops = false;
     if (p.step >= member.taken(s.info().place)) {
       const uint64_t stale = s.version() - part.based_on;
@@ -201,7 +223,7 @@ const Slice* Exchange::apply(PeerId peer, uint64_t id, const wire::Push& p) try 
       if (drops) {
         ++counts.dropped;
         member.steps[s.info().place] = p.step + 1;
-      } else if (!rounds_.apply(s, member, p.step + 1, {grad, largest_[k]},
+      } else if (!rounds_.apply(s, member, p.step + 1, {grad, part.rows, largest_[k]},
                                 mode_ == wire::Mode::geo)) {
         refused = &s;
       }
@@ -220,9 +242,9 @@ void Exchange::answer_applied(PeerId peer, uint64_t id, const wire::Push& p) {
   context_.out.begin_values(peer, id, false);
   bool live = true;  // as in Waits
   for (const wire::ValuesPart& v : values_) {
-    const Slice& s = *store_.slice(v.slice);
-    context_.out.add_part(v, s.values());
-    live = live && s.lowered();
+    const Slice* s = store_.slice(v.slice);
+    context_.out.add_part(v, s == nullptr ? Bytes{} : s->values());
+    live = live && s != nullptr && s->lowered();
   }
   context_.out.last().live = live;
 }
@@ -247,7 +269,7 @@ void Exchange::pull(PeerId peer, uint64_t id, const wire::Pull& p) {
   const Member& member = members_[context_.peers[peer].trainer];
   bool ahead = false;
   for (const wire::PullPart& part : p.parts) {
-    const Slice* slice = store_.slice(part.slice);
+    const Versioned* slice = store_.part(part.slice);  // of a table the version alone
     if (slice == nullptr)
       return context_.out.fail(peer, id, Code::unknown_version,
                                text("there is no slice ", part.slice, " on this shard"));
@@ -259,14 +281,15 @@ void Exchange::pull(PeerId peer, uint64_t id, const wire::Pull& p) {
 
 // Those who joined ahead of the others, where the others have left before they got there.
 void Exchange::fail_unreachable_pulls() {
-  for (const Slice& s : store_.slices())
-    if (waits_.any(s.info().place) && rounds_.abandoned(s))
+  for (const Versioned* s : store_.parts())
+    if (waits_.any(s->info().place) && rounds_.abandoned(*s))
       return waits_.fail_all(Code::stale_epoch,
-                             text("all others have left at step ", s.version(), ": greet again"));
+                             text("all others have left at step ", s->version(), ": greet again"));
 }
 
 void Exchange::abandon(PeerId peer) {
   waits_.forget(peer);
+  row_pulls_.forget(peer);
   discard(peer);
 }
 

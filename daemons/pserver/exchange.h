@@ -1,11 +1,13 @@
 // Pushes and pulls of a store that is ready: what each means, in terms of rounds, waits and places
-// for gradients. One per store.
+// for gradients. One per store. Slices and parts of tables are treated alike; what is different is
+// behind Versioned.
 #pragma once
 
 #include <vector>
 
 #include "pserver/context.h"
 #include "pserver/inbox.h"
+#include "pserver/row_pulls.h"
 
 namespace paddle {
 
@@ -20,12 +22,15 @@ class Exchange {
   // The whole push. Throws Error where the update cannot be run: the job cannot go on.
   void push(PeerId peer, uint64_t id, const wire::Push& push, uint64_t bulk);
   void pull(PeerId peer, uint64_t id, const wire::Pull& pull);
+  RowPulls& row_pulls() { return row_pulls_; }
 
   // Whatever the peer was sending or waiting for is void; only what it was sending.
   void abandon(PeerId peer);
   void discard(PeerId peer);
   // The bulk of the peer's message lies, or will lie, in memory of this store.
-  bool holds_bulk_of(PeerId peer) { return inbox_[peer].data != nullptr; }
+  bool holds_bulk_of(PeerId peer) {
+    return inbox_[peer].data != nullptr || row_pulls_.landing(peer);
+  }
   // Rounds wait for others than before. Throws as push() does.
   void members_changed();
   void fail_waiting(wire::FailureCode code, const std::string& why) { waits_.fail_all(code, why); }
@@ -40,10 +45,10 @@ class Exchange {
   PushVerdict check(PeerId peer, const wire::Push& push, uint64_t bulk);
   PushVerdict check_part(const Peer& peer, const wire::Push& push, const wire::PushPart& part,
                          uint64_t& bytes);
-  const Slice* find_infinite(PeerId peer, const wire::Push& push);
-  void refuse_infinite(PeerId peer, uint64_t id, const wire::Push& push, const Slice& slice);
+  const Versioned* find_infinite(PeerId peer, const wire::Push& push);
+  void refuse_infinite(PeerId peer, uint64_t id, const wire::Push& push, const Versioned& slice);
   void contribute(PeerId peer, uint64_t id, const wire::Push& push);
-  const Slice* apply(PeerId peer, uint64_t id, const wire::Push& push);
+  const Versioned* apply(PeerId peer, uint64_t id, const wire::Push& push);
   void answer_applied(PeerId peer, uint64_t id, const wire::Push& push);
   bool too_old(uint64_t stale) const;
   void answer(PeerId peer, uint64_t id, const wire::Push& push);
@@ -60,6 +65,7 @@ class Exchange {
   std::vector<wire::PullPart> wanted_;    // reused
   std::vector<wire::ValuesPart> values_;  // reused
   std::vector<double> largest_;           // absolute value in each part of the push; reused
+  RowPulls row_pulls_;
 };
 
 }  // namespace paddle

@@ -62,6 +62,16 @@ void Arena::release(std::byte* at, size_t bytes) {
   }
 }
 
+GradientPool::Handle GradientPool::take_unused(std::vector<Handle>& unused) {
+  if (unused.empty()) {
+    unused.push_back(static_cast<Handle>(buffers_.size()));
+    buffers_.emplace_back();
+  }
+  const Handle h = unused.back();
+  unused.pop_back();
+  return h;
+}
+
 GradientPool::Handle GradientPool::acquire(size_t bytes, bool in_turn) {
   Arena* from = in_turn ? &in_turn_ : &ahead_;
   std::byte* data = from->acquire(bytes);
@@ -69,36 +79,46 @@ GradientPool::Handle GradientPool::acquire(size_t bytes, bool in_turn) {
     from = &ahead_;
     data = from->acquire(bytes);
   }
-  return data == nullptr ? none : add({data, bytes, from, 1});
-}
-
-GradientPool::Handle GradientPool::acquire_beside(size_t bytes) {
-  auto* data = static_cast<std::byte*>(std::aligned_alloc(pool_alignment, aligned(bytes)));
-  if (data == nullptr) throw std::bad_alloc();
-  return add({data, bytes, nullptr, 1});
-}
-
-GradientPool::Handle GradientPool::add(const Buffer& buffer) {
-  if (unused_.empty()) {
-    unused_.push_back(static_cast<Handle>(buffers_.size()));
-    buffers_.emplace_back();
-  }
-  const Handle h = unused_.back();
-  unused_.pop_back();
-  buffers_[h] = buffer;
+  if (data == nullptr) return none;
+  const Handle h = take_unused(unused_);
+  Buffer& b = buffers_[h];
+  b.data = data;
+  b.bytes = bytes;
+  b.from = from;
+  b.users = 1;
   return h;
 }
 
-GradientPool::~GradientPool() {
-  for (const Buffer& b : buffers_)
-    if (b.users > 0 && b.from == nullptr) std::free(b.data);
+GradientPool::Handle GradientPool::acquire_own(size_t bytes, bool whatever_the_limit) {
+  const Handle h = take_unused(unused_own_);
+  Buffer& b = buffers_[h];
+  if (b.capacity < bytes) {
+    claim_.remove(b.capacity);
+    b.own.reset();
+    b.capacity = 0;
+    if (whatever_the_limit) {
+      claim_.add_anyway(bytes);
+    } else if (!claim_.add(bytes)) {
+      unused_own_.push_back(h);
+      return none;
+    }
+    b.own = std::make_unique_for_overwrite<std::byte[]>(bytes);
+    b.capacity = bytes;
+  }
+  b.data = b.own.get();
+  b.bytes = bytes;
+  b.from = nullptr;
+  b.users = 1;
+  return h;
 }
 
 void GradientPool::release(Handle h) {
+  if (h == none) return;
   Buffer& b = buffers_[h];
   assert(b.users > 0);
   if (--b.users > 0) return;
-  b.from ? b.from->release(b.data, b.bytes) : std::free(b.data);
+  if (b.from == nullptr) return unused_own_.push_back(h);
+  b.from->release(b.data, b.bytes);
   unused_.push_back(h);
 }
 

@@ -9,6 +9,8 @@
 #include <memory>
 #include <vector>
 
+#include "base/byte_budget.h"
+
 namespace paddle {
 
 // A run of bytes that is given out piece by piece, the lowest first. Pages are touched by use only.
@@ -49,18 +51,22 @@ class GradientPool {
   using Handle = uint32_t;
   static constexpr Handle none = ~Handle{0};
 
-  explicit GradientPool(const PoolSizes& sizes) : in_turn_(sizes.in_turn), ahead_(sizes.ahead) {}
-  ~GradientPool();
-  GradientPool(const GradientPool&) = delete;
-  GradientPool& operator=(const GradientPool&) = delete;
+  explicit GradientPool(const PoolSizes& sizes, ByteBudget* budget = nullptr)
+      : in_turn_(sizes.in_turn), ahead_(sizes.ahead), claim_(budget) {}
 
   // A buffer with one user, or none. What is in turn may take either region.
   Handle acquire(size_t bytes, bool in_turn);
-  // The same beside both regions: for one that has to leave the region of those in turn.
-  Handle acquire_beside(size_t bytes);
-  bool in_turn(Handle h) const { return buffers_[h].from == &in_turn_; }
+  // The same beside both regions, in memory of its own, which is used again: for a gradient that
+  // has to leave the region of those in turn, and for rows of tables, of which there may be any
+  // number. None for rows where the budget has no more.
+  Handle acquire_beside(size_t bytes) { return acquire_own(bytes, true); }
+  Handle acquire_rows(size_t bytes) { return acquire_own(bytes, false); }
+  bool in_turn(Handle h) const { return h != none && buffers_[h].from == &in_turn_; }
   std::byte* data(Handle h) const { return buffers_[h].data; }
-  void add_user(Handle h) { ++buffers_[h].users; }
+  // `none`, of a gradient without bytes, has no users.
+  void add_user(Handle h) {
+    if (h != none) ++buffers_[h].users;
+  }
   // The last one gives it back.
   void release(Handle h);
 
@@ -68,14 +74,18 @@ class GradientPool {
   struct Buffer {
     std::byte* data = nullptr;
     size_t bytes = 0;
-    Arena* from = nullptr;  // null: memory of its own
+    Arena* from = nullptr;  // null: `own`
     uint32_t users = 0;
+    std::unique_ptr<std::byte[]> own;
+    size_t capacity = 0;  // of `own`
   };
-  Handle add(const Buffer& buffer);
+  Handle take_unused(std::vector<Handle>& unused);
+  Handle acquire_own(size_t bytes, bool whatever_the_limit);
 
   Arena in_turn_, ahead_;
   std::vector<Buffer> buffers_;
-  std::vector<Handle> unused_;
+  std::vector<Handle> unused_, unused_own_;
+  ByteClaim claim_;  // of all `own`
 };
 
 }  // namespace paddle

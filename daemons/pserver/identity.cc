@@ -60,12 +60,7 @@ Identity identity_of(const wire::Hello& h) {
           .outline = h.outline};
 }
 
-std::string options_mismatch(const ShardOptions& o, const wire::Hello& h,
-                             const std::string& label) {
-  if (o.sparse)
-    return text(label.substr(0, label.find(':')),
-                " serves sparse tables, and the trainer takes it for one of dense slices; give all "
-                "processes the same --port, --ports_num and --ports_num_for_sparse");
+std::string options_mismatch(const ShardOptions& o, const wire::Hello& h) {
   if (!o.job.empty() && h.job != o.job)
     return differs("the job name", "'" + o.job + "'", "'" + h.job + "'",
                    "give both the same --job_name, or the trainer another --pservers");

@@ -12,7 +12,7 @@ Inbox::Landing& Inbox::operator[](PeerId peer) {
 
 bool Inbox::in_turn(const Landing& l) const {
   return !sync_ || std::all_of(l.parts.begin(), l.parts.end(), [&](const wire::PushPart& p) {
-    return rounds_.in_turn(*store_.slice(p.slice), l.trainer);
+    return rounds_.in_turn(*store_.part(p.slice), l.trainer);
   });
 }
 
@@ -25,7 +25,7 @@ bool Inbox::find_place(Landing& l, bool may_use_pool) {
     return true;
   }
   if (!may_use_pool) return false;
-  l.buffer = rounds_.pool().acquire(l.bytes, turn);
+  l.buffer = l.rows ? rounds_.pool().acquire_rows(l.bytes) : rounds_.pool().acquire(l.bytes, turn);
   if (l.buffer == GradientPool::none) return false;
   l.data = rounds_.pool().data(l.buffer);
   l.where = Landing::Where::pool;
@@ -38,18 +38,27 @@ LandingPlace Inbox::place(PeerId peer, uint32_t trainer, std::span<const wire::P
   l.trainer = trainer;
   l.bytes = static_cast<size_t>(bulk);
   l.slice = parts.size() == 1 ? store_.slice(parts[0].slice) : nullptr;
+  l.rows = table_of(store_, parts[0].slice) != nullptr;
   l.parts.assign(parts.begin(), parts.end());
   // In the order of arrival, but a message in turn goes before those that are ahead of their turn.
   const bool waits = in_turn(l) ? std::any_of(held_.begin(), held_.end(),
                                               [&](PeerId p) { return in_turn(landings_[p]); })
                                 : !held_.empty();
-  if (find_place(l, !waits)) return {LandingPlace::Kind::into, {l.data, l.bytes}};
+  if (find_place(l, !waits || l.rows)) return {LandingPlace::Kind::into, {l.data, l.bytes}};
+  if (l.rows && in_turn(l)) {
+    const std::string& name = store_.part(parts[0].slice)->info().name;
+    l.verdict = {PushVerdict::Kind::fail, wire::FailureCode::refused,
+                 text("there is no memory for ", l.bytes, " bytes of gradients of the table '",
+                      name, "': use more pservers, or raise --memory_limit")};
+    return {};
+  }
   l.where = Landing::Where::held;
   held_.push_back(peer);
   return {LandingPlace::Kind::hold, {}};
 }
 
 void Inbox::landed(PeerId peer, size_t bytes) {
+  if (peer >= landings_.size()) return;  // ids of a pull
   Landing& l = landings_[peer];
   if (l.slice == nullptr || l.data == nullptr) return;
   l.come += bytes;
@@ -77,6 +86,7 @@ void Inbox::release(PeerId peer) {
   if (where == Landing::Where::spare) rounds_.return_spare(*l.slice);
   l.verdict.reset();
   l.slice = nullptr;
+  l.rows = false;
   l.buffer = GradientPool::none;
   l.data = nullptr;
   l.come = l.seen = 0;
@@ -92,7 +102,8 @@ void Inbox::serve_held() {
   std::erase_if(held_, [&](PeerId peer) {
     Landing& l = landings_[peer];
     const bool turn = in_turn(l);
-    if (find_place(l, turn ? !turn_blocked : !ahead_blocked && !turn_blocked)) {
+    const bool may = turn ? !turn_blocked : !ahead_blocked && !turn_blocked;
+    if (find_place(l, may || l.rows) || (l.rows && turn)) {  // the latter is refused
       out_.resume(peer);
       return true;
     }

@@ -16,6 +16,8 @@
 //   is in turn, and gets its place as above. It follows for all k, whatever the order in which the
 //   trainers send their slices, and however small the rest of the pool is.
 // Async: every message is in turn.
+// Rows of tables, of which there may be any number, take memory of their own from the pserver's
+// budget: where it has no more, one ahead of its turn waits as above, and one in turn is refused.
 #pragma once
 
 #include <deque>
@@ -47,6 +49,7 @@ class Inbox {
     enum class Where : uint8_t { nowhere, spare, pool, held } where = Where::nowhere;
     std::optional<PushVerdict> verdict;
     Slice* slice = nullptr;  // of a push of one slice
+    bool rows = false;       // of a push of a part of a table
     GradientPool::Handle buffer = GradientPool::none;
     std::byte* data = nullptr;
     size_t bytes = 0, come = 0, seen = 0;  // that are expected, here, and free of NaN and Inf
@@ -61,7 +64,8 @@ class Inbox {
 
   // Of the message that is coming in; its verdict is kept here until the message is whole.
   Landing& operator[](PeerId peer);
-  // Gives the gradients of a checked push their place, or holds the peer.
+  // Gives the gradients of a checked push their place, or holds the peer, or changes the verdict
+  // where there is no memory.
   LandingPlace place(PeerId peer, uint32_t trainer, std::span<const wire::PushPart> parts,
                      uint64_t bulk);
   // Looks for NaN and Inf, and makes new values where that can be done now, while the numbers are

@@ -21,7 +21,8 @@ std::string join_problem(const JobState& state, bool drops, uint32_t trainer, co
   if (!state.exchange) return "this shard has no values yet";
   if (!state.sync()) return "";
   const Member& m = state.members[trainer];
-  for (const Slice& s : state.store->slices()) {
+  for (const Versioned* v : state.store->parts()) {
+    const Versioned& s = *v;
     if (const uint64_t next = state.exchange->rounds().next_round(s);
         drops && j.step < next && m.expired)
       return text("trainer ", trainer, " cannot join at step ", j.step,
@@ -44,16 +45,16 @@ Code code_of(Admission::Verdict verdict) {
 }
 
 struct PresentWait {
-  const Slice* slice = nullptr;    // the open round that is furthest behind; null where none is
-  std::vector<uint32_t> trainers;  // that it lacks, or that have not joined yet
+  const Versioned* slice = nullptr;  // the open round that is furthest behind; null where none is
+  std::vector<uint32_t> trainers;    // that it lacks, or that have not joined yet
 };
 
 PresentWait present_wait(const JobState& state) {
   PresentWait wait;
   const Rounds& rounds = state.exchange->rounds();
-  for (const Slice& s : state.store->slices())
-    if (state.sync() && rounds.open(s) && (!wait.slice || s.version() < wait.slice->version()))
-      wait.slice = &s;
+  for (const Versioned* s : state.store->parts())
+    if (state.sync() && rounds.open(*s) && (!wait.slice || s->version() < wait.slice->version()))
+      wait.slice = s;
   if (wait.slice) {
     wait.trainers = rounds.missing(*wait.slice);
     return wait;

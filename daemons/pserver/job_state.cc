@@ -3,12 +3,12 @@
 namespace paddle {
 
 uint64_t JobState::lowest_version() const {
-  if (!exchange || store->slices().empty()) return base_step;
+  if (!exchange || store->parts().empty()) return base_step;
   return exchange->rounds().lowest_version();
 }
 
 bool JobState::same_version() const {
-  return !exchange || store->slices().empty() ||
+  return !exchange || store->parts().empty() ||
          exchange->rounds().lowest_version() == exchange->rounds().highest_version();
 }
 

@@ -54,11 +54,14 @@ void restore_members(const Snapshot& from, Members& members, Store& store, Time 
     all[t].last_push = from.members[t].last_push;
     if (from.members[t].finished) members.finish(all[t].id, now);
   }
-  for (size_t i = 0; i < from.slices.size(); ++i) {
-    store.slices()[i].restart(from.slices[i].version);
-    for (size_t t = 0; t < from.slices[i].steps.size() && t < all.size(); ++t)
-      all[t].steps[i] = from.slices[i].steps[t];
-  }
+  const auto set = [&](size_t place, uint64_t version, const std::vector<uint64_t>& steps) {
+    store.parts()[place]->restart(version);
+    for (size_t t = 0; t < steps.size() && t < all.size(); ++t) all[t].steps[place] = steps[t];
+  };
+  for (size_t i = 0; i < from.slices.size(); ++i)
+    set(i, from.slices[i].version, from.slices[i].steps);
+  for (size_t i = 0; i < from.tables.size(); ++i)
+    set(from.slices.size() + i, from.tables[i].version, from.tables[i].steps);
 }
 
 }  // namespace
@@ -109,12 +112,14 @@ void JobValues::configure(PeerId from, uint64_t id, const wire::Configure& c) {
   proceed();
 }
 
-LandingPlace JobValues::land(PeerId from, const wire::SetValue& set, uint64_t bulk) {
+template <class Set>
+LandingPlace JobValues::land(PeerId from, const Set& set, uint64_t bulk) {
   if (!setup_ || setup_->configurer() != from || set.epoch != state_.epoch) return {};
   return setup_->land(set, bulk);
 }
 
-void JobValues::set_value(PeerId from, uint64_t id, const wire::SetValue& set, uint64_t bulk) {
+template <class Set>
+void JobValues::set_value(PeerId from, uint64_t id, const Set& set, uint64_t bulk) {
   Peer& peer = context_.peers[from];
   if (peer.values_unwanted) return;
   const auto no = [&](Code code, const std::string& why) {
@@ -136,6 +141,11 @@ void JobValues::set_value(PeerId from, uint64_t id, const wire::SetValue& set, u
   }
   if (set.last) proceed();
 }
+
+template LandingPlace JobValues::land(PeerId, const wire::SetValue&, uint64_t);
+template LandingPlace JobValues::land(PeerId, const wire::SetRows&, uint64_t);
+template void JobValues::set_value(PeerId, uint64_t, const wire::SetValue&, uint64_t);
+template void JobValues::set_value(PeerId, uint64_t, const wire::SetRows&, uint64_t);
 
 void JobValues::rollback(PeerId peer, uint64_t id, const wire::Rollback& r) {
   if (r.epoch == state_.epoch && state_.base_step == r.step) {  // somebody has asked for the same
@@ -227,6 +237,8 @@ void JobValues::proceed() {
     if (setup_->can_proceed()) context_.out.continues = true;
   }
   if (maker_.unfinished() && maker_.proceed(copied_per_step)) context_.out.continues = true;
+  for (size_t i = 0; state_.exchange && i < state_.store->tables().size(); ++i)
+    if (state_.store->tables()[i]->expire_some()) context_.out.continues = true;
 }
 
 void JobValues::gone(PeerId from) {
@@ -292,9 +304,9 @@ void JobValues::finish_setup() {
   state_.store = s.take_store();
   Store& store = *state_.store;
   store.start(state_.base_step);
-  if (s.snapshot) state_.members.begin_again(store.slices().size(), context_.now);
+  if (s.snapshot) state_.members.begin_again(store.parts().size(), context_.now);
   for (Member& m : state_.members.all())
-    m.steps.assign(store.slices().size(), s.continues ? wire::unknown_steps : 0);
+    m.steps.assign(store.parts().size(), s.continues ? wire::unknown_steps : 0);
   if (s.snapshot) restore_members(*s.snapshot, state_.members, store, context_.now);
   watch_store(maker_, state_);
   state_.exchange = std::make_unique<Exchange>(context_, store, state_.members, maker_,
@@ -303,9 +315,12 @@ void JobValues::finish_setup() {
     if (!slice.lowered())
       log_detail(1, text("the slice '", slice.info().name, "' is updated by its whole block"));
   watch_.restart(state_.base_step, context_.now);
-  if (!s.snapshot && !store.variables().empty()) {
-    context_.info(text(state_.configured_by, " configured ", store.slices().size(), " slices, ",
-                       s.bytes(), " bytes, at step ", state_.base_step));
+  if (!s.snapshot && !(store.variables().empty() && store.tables().empty())) {
+    context_.info(text(
+        state_.configured_by, " configured ", store.slices().size(), " slices, ", s.bytes(),
+        " bytes, ",
+        store.tables().empty() ? "" : text("and parts of ", store.tables().size(), " tables, "),
+        "at step ", state_.base_step));
     maker_.begin_all(state_.base_step);
   }
   for (const auto& [peer, id] : s.asked)

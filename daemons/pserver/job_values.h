@@ -26,8 +26,11 @@ class JobValues {
 
   // ---- messages. The peer belongs to the job.
   void configure(PeerId peer, uint64_t id, const wire::Configure& configure);
-  LandingPlace land(PeerId peer, const wire::SetValue& set, uint64_t bulk);
-  void set_value(PeerId peer, uint64_t id, const wire::SetValue& set, uint64_t bulk);
+  // `Set` is SetValue or SetRows.
+  template <class Set>
+  LandingPlace land(PeerId peer, const Set& set, uint64_t bulk);
+  template <class Set>
+  void set_value(PeerId peer, uint64_t id, const Set& set, uint64_t bulk);
   void rollback(PeerId peer, uint64_t id, const wire::Rollback& rollback);
 
   // ---- other events

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -65,6 +66,16 @@ class Outbox {
     ++actions_.back().bulks;
   }
   void keep_bulk(Bytes bulk) { actions_.back().kept.assign(bulk.begin(), bulk.end()); }
+  // Memory for the bulk of a message, until clear().
+  std::span<std::byte> make_bulk(size_t bytes) {
+    if (made_used_ == made_.size()) made_.emplace_back();
+    Made& m = made_[made_used_++];
+    if (m.capacity < bytes) {
+      m.memory = std::make_unique_for_overwrite<std::byte[]>(bytes);
+      m.capacity = bytes;
+    }
+    return {m.memory.get(), bytes};
+  }
   void close(PeerId peer, std::string why) {
     add(ShardAction::Kind::close, peer).why = std::move(why);
   }
@@ -92,6 +103,7 @@ class Outbox {
     actions_.clear();
     parts_.clear();
     bulk_.clear();
+    made_used_ = 0;
   }
 
  private:
@@ -102,9 +114,16 @@ class Outbox {
     return a;
   }
 
+  struct Made {
+    std::unique_ptr<std::byte[]> memory;
+    size_t capacity = 0;
+  };
+
   std::vector<ShardAction> actions_;
   std::vector<wire::ValuesPart> parts_;
   std::vector<Bytes> bulk_;
+  std::vector<Made> made_;  // used again and again
+  size_t made_used_ = 0;
 };
 
 }  // namespace paddle

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "wire/handshake.h"
 #include "wire/messages.h"
 
 namespace paddle {
@@ -46,6 +47,7 @@ struct Peer {
   uint32_t trainer = 0;
   Incarnation incarnation;
   std::string process, address;
+  wire::Proof proof;
   bool waits = false;            // it was asked to greet again, and will do so again and again
   bool held = false;             // what comes next was sent some time ago
   bool values_unwanted = false;  // its configuration was refused: the rest of it is ignored

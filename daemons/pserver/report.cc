@@ -28,13 +28,27 @@ wire::MemberStatus member_status(const Context& context, const Member& m) {
   return out;
 }
 
-wire::SliceStatus slice_status(const JobState& job, const Slice& s) {
-  wire::SliceStatus out{.name = s.info().name, .bytes = s.bytes(), .version = s.version()};
-  if (!job.sync() || s.summed() == 0) return out;
+// Trainers that the round lacks.
+std::string lacking(const JobState& job, const Versioned& s) {
+  if (!job.sync() || s.summed() == 0) return "";
   Names words;
   for (const uint32_t t : job.exchange->rounds().missing(s)) words.push_back(std::to_string(t));
-  out.waiting = listed(words);
-  return out;
+  return listed(words);
+}
+
+wire::TableStatus table_status(const JobState& job, const TablePart& t) {
+  const TableCounters& c = t.table().counters();
+  return {.name = t.info().name,
+          .part = t.table_info().part,
+          .parts = t.table_info().parts,
+          .version = t.version(),
+          .rows = t.table().rows(),
+          .bytes = t.bytes(),
+          .created = c.created,
+          .not_admitted = c.not_admitted,
+          .expired = c.expired,
+          .evicted = c.evicted,
+          .waiting = lacking(job, t)};
 }
 
 }  // namespace
@@ -67,7 +81,11 @@ wire::Status report(const Context& context, const Job* job, const SnapshotMaker&
   s.waiting = job->waiting_text();
   for (const Member& m : state.members.all()) s.members.push_back(member_status(context, m));
   if (state.exchange)
-    for (const Slice& slice : state.store->slices()) s.slices.push_back(slice_status(state, slice));
+    for (const Slice& slice : state.store->slices())
+      s.slices.push_back(
+          {slice.info().name, slice.bytes(), slice.version(), lacking(state, slice)});
+  if (state.exchange)
+    for (const auto& t : state.store->tables()) s.tables.push_back(table_status(state, *t));
   return s;
 }
 
@@ -85,9 +103,10 @@ wire::Welcome welcome(const Context& context, const Job* job, const SnapshotMake
   w.configured_by = state.configured_by;
   const Member* m = peer.role == wire::Role::observer ? nullptr : &state.members[peer.trainer];
   if (state.exchange)
-    for (const Slice& s : state.store->slices()) {
+    for (const Versioned* v : state.store->parts()) {
+      const Versioned& s = *v;
       const size_t place = s.info().place;
-      w.oldest = std::max(w.oldest, s.version() - (s.previous().empty() ? 0 : 1));
+      w.oldest = std::max(w.oldest, s.version() - (s.has_previous() ? 1 : 0));
       w.slices.push_back({s.info().id, s.version(),
                           m && state.sync() && m->contributed(place, s.version()),
                           m && !state.sync() ? m->taken(place) : 0});

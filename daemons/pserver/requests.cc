@@ -25,13 +25,29 @@ void push(Context& context, Job& job, PeerId peer, uint64_t id, const wire::Push
   }
 }
 
-void pull(Context& context, Job& job, PeerId peer, uint64_t id, const wire::Pull& p) {
+namespace {
+
+// The exchange that answers a pull; null where the failure was answered.
+Exchange* exchange_for(Context& context, Job& job, PeerId peer, uint64_t id, uint64_t epoch) {
   const std::string& failure = job.state().failure;
-  if (!failure.empty()) return context.out.fail(peer, id, Code::job_failed, failure);
-  if (job.exchange()) return job.exchange()->pull(peer, id, p);
-  context.out.fail(
-      peer, id, Code::stale_epoch,
-      text("the pull belongs to epoch ", p.epoch, ", and the shard has no values: greet again"));
+  if (failure.empty() && job.exchange()) return job.exchange();
+  context.out.fail(peer, id, failure.empty() ? Code::stale_epoch : Code::job_failed,
+                   failure.empty() ? text("the pull belongs to epoch ", epoch,
+                                          ", and the shard has no values: greet again")
+                                   : failure);
+  return nullptr;
+}
+
+}  // namespace
+
+void pull(Context& context, Job& job, PeerId peer, uint64_t id, const wire::Pull& p) {
+  if (Exchange* e = exchange_for(context, job, peer, id, p.epoch)) e->pull(peer, id, p);
+}
+
+void pull_rows(Context& context, Job& job, PeerId peer, uint64_t id, const wire::PullRows& p,
+               uint64_t bulk) {
+  if (Exchange* e = exchange_for(context, job, peer, id, p.epoch))
+    e->row_pulls().pull(peer, id, p, bulk);
 }
 
 void fetch(Context& context, Job& job, PeerId peer, uint64_t id, const wire::Fetch& f) {

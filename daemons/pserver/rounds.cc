@@ -11,20 +11,20 @@ Rounds::Rounds(Store& store, Members& members, Waits& waits, SnapshotMaker& make
       members_(members),
       waits_(waits),
       maker_(maker),
-      pool_(store.pool()),
-      rounds_(store.slices().size()) {
+      pool_(store.pool(), store.budget()),
+      rounds_(store.parts().size()) {
   lowest_ = ~uint64_t{0};
-  for (const Slice& s : store.slices()) {
-    find_turn(s, 0);
-    lowest_ = std::min(lowest_, s.version());
-    highest_ = std::max(highest_, s.version());
+  for (const Versioned* s : store.parts()) {
+    find_turn(*s, 0);
+    lowest_ = std::min(lowest_, s->version());
+    highest_ = std::max(highest_, s->version());
   }
-  at_lowest_ =
-      static_cast<size_t>(std::count_if(store.slices().begin(), store.slices().end(),
-                                        [&](const Slice& s) { return s.version() == lowest_; }));
+  at_lowest_ = static_cast<size_t>(
+      std::count_if(store.parts().begin(), store.parts().end(),
+                    [&](const Versioned* s) { return s->version() == lowest_; }));
 }
 
-void Rounds::find_turn(const Slice& slice, size_t from) {
+void Rounds::find_turn(const Versioned& slice, size_t from) {
   Round& r = rounds_[slice.info().place];
   if (r.sealed) return;
   const std::vector<Member>& all = members_.all();
@@ -73,17 +73,18 @@ void Rounds::return_spare(Slice& slice) {
   close(slice);
 }
 
-void Rounds::contribute(Slice& slice, Member& member, const std::byte* grad,
+void Rounds::contribute(Versioned& slice, Member& member, const Gradient& grad,
                         GradientPool::Handle buffer, Time now) {
   const size_t place = slice.info().place;
   Round& r = rounds_[place];
   if (slice.summed() == 0 && r.parked.empty()) r.begun = now;
   member.steps[place] = slice.version() + 1;
-  if (grad == nullptr) {
+  const bool in_spare = grad.data == nullptr;
+  if (in_spare) {
     r.spare_lent = false;
-    slice.begin_sum();
+    store_.slice(slice.info().id)->begin_sum();
   } else if (member.id <= r.turn && (slice.summed() > 0 || !r.spare_lent)) {
-    slice.add_to_sum(grad);
+    slice.contribute(grad);
   } else {
     const auto at = std::find_if(r.parked.begin(), r.parked.end(),
                                  [&](const Parked& p) { return p.trainer > member.id; });
@@ -91,7 +92,7 @@ void Rounds::contribute(Slice& slice, Member& member, const std::byte* grad,
     pool_.add_user(buffer);
     leave_turn_region(slice);
   }
-  if (grad == nullptr && r.sealed) {
+  if (in_spare && r.sealed) {
     r.turn = nobody;
     drop_parked(slice);
     moved_ = true;
@@ -104,32 +105,33 @@ void Rounds::contribute(Slice& slice, Member& member, const std::byte* grad,
 
 // A gradient was in turn when it landed, and one with a lower id has joined since: that one's needs
 // the region of those in turn.
-void Rounds::leave_turn_region(const Slice& slice) {
+void Rounds::leave_turn_region(const Versioned& slice) {
   Round& r = rounds_[slice.info().place];
   for (Parked& p : r.parked) {
     if (p.trainer <= r.turn || !pool_.in_turn(p.buffer)) continue;
-    const GradientPool::Handle beside = pool_.acquire_beside(slice.bytes());
-    std::memcpy(pool_.data(beside), p.grad, slice.bytes());
+    const size_t bytes = *slice.gradient_bytes(p.grad.rows);
+    const GradientPool::Handle beside = pool_.acquire_beside(bytes);
+    std::memcpy(pool_.data(beside), p.grad.data, bytes);
     pool_.release(p.buffer);
     p.buffer = beside;
-    p.grad = pool_.data(beside);
+    p.grad.data = pool_.data(beside);
     moved_ = true;
   }
 }
 
 // Those who have joined since the round was sealed: as if they had come after it was closed.
-void Rounds::drop_parked(Slice& slice) {
+void Rounds::drop_parked(const Versioned& slice) {
   Round& r = rounds_[slice.info().place];
   for (const Parked& p : r.parked) pool_.release(p.buffer);
   r.parked.clear();
 }
 
-void Rounds::add_parked(Slice& slice) {
+void Rounds::add_parked(Versioned& slice) {
   Round& r = rounds_[slice.info().place];
   size_t added = 0;
   for (; added < r.parked.size() && r.parked[added].trainer < r.turn; ++added) {
     if (slice.summed() == 0 && r.spare_lent) break;  // one that is landing there comes first
-    slice.add_to_sum(r.parked[added].grad);
+    slice.contribute(r.parked[added].grad);
     pool_.release(r.parked[added].buffer);
   }
   if (added == 0) return;
@@ -137,7 +139,7 @@ void Rounds::add_parked(Slice& slice) {
   moved_ = true;
 }
 
-void Rounds::close(Slice& slice) {
+void Rounds::close(Versioned& slice) {
   Round& r = rounds_[slice.info().place];
   if (r.turn != nobody || slice.summed() == 0 || !r.parked.empty()) return;
   if (maker_.must_wait(slice.version() + 1)) return;
@@ -152,20 +154,21 @@ void Rounds::close(Slice& slice) {
 
 void Rounds::members_changed() {
   moved_ = true;
-  for (Slice& s : store_.slices()) {
-    find_turn(s, 0);
-    leave_turn_region(s);
-    add_parked(s);
-    close(s);
+  for (Versioned* s : store_.parts()) {
+    find_turn(*s, 0);
+    leave_turn_region(*s);
+    add_parked(*s);
+    close(*s);
   }
 }
 
-bool Rounds::apply(Slice& slice, Member& member, uint64_t steps, const Gradient& grad, bool geo) {
+bool Rounds::apply(Versioned& slice, Member& member, uint64_t steps, const Gradient& grad,
+                   bool geo) {
   maker_.before_change(slice);
   if (!geo) store_.schedule().run(slice.version());
   uint64_t& done = member.steps[slice.info().place];
   const uint64_t before = std::exchange(done, steps);
-  if (!(geo ? slice.add(grad.data, grad.largest) : slice.apply(grad.data, grad.largest))) {
+  if (!slice.update(grad, geo)) {
     done = before;
     return false;
   }
@@ -174,18 +177,18 @@ bool Rounds::apply(Slice& slice, Member& member, uint64_t steps, const Gradient&
 }
 
 // The lowest version is known without a look at all slices but once per step.
-void Rounds::advanced(const Slice& slice) {
+void Rounds::advanced(const Versioned& slice) {
   highest_ = std::max(highest_, slice.version());
   if (slice.version() - 1 == lowest_ && --at_lowest_ == 0) {
     lowest_ = slice.version();
-    for (const Slice& s : store_.slices()) lowest_ = std::min(lowest_, s.version());
-    for (const Slice& s : store_.slices()) at_lowest_ += s.version() == lowest_ ? 1 : 0;
+    for (const Versioned* s : store_.parts()) lowest_ = std::min(lowest_, s->version());
+    for (const Versioned* s : store_.parts()) at_lowest_ += s->version() == lowest_ ? 1 : 0;
   }
   waits_.advanced(slice);
   maker_.advanced(slice, lowest_);
 }
 
-std::vector<uint32_t> Rounds::missing(const Slice& slice) const {
+std::vector<uint32_t> Rounds::missing(const Versioned& slice) const {
   std::vector<uint32_t> out;
   for (const Member& m : members_.all())
     if (!m.contributed(slice.info().place, slice.version()) &&
@@ -194,17 +197,17 @@ std::vector<uint32_t> Rounds::missing(const Slice& slice) const {
   return out;
 }
 
-bool Rounds::open(const Slice& slice) const {
+bool Rounds::open(const Versioned& slice) const {
   const size_t place = slice.info().place;
   return slice.summed() > 0 || !rounds_[place].parked.empty() || waits_.any(place);
 }
 
-bool Rounds::abandoned(const Slice& slice) const {
+bool Rounds::abandoned(const Versioned& slice) const {
   const Round& r = rounds_[slice.info().place];
   return r.turn == nobody && slice.summed() == 0 && r.parked.empty() && !r.spare_lent;
 }
 
-Time Rounds::begun(const Slice& slice) const {
+Time Rounds::begun(const Versioned& slice) const {
   const size_t place = slice.info().place;
   const Round& r = rounds_[place];
   return slice.summed() > 0 || !r.parked.empty() ? r.begun : waits_.since(place);

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/machine_memory.h"
 #include "base/run_main.h"
+#include "options/cluster.h"
 #include "options/record.h"
 
 namespace paddle {
@@ -54,6 +55,19 @@ class BlockedSignals {
   sigset_t before_{};
 };
 
+// Redis calls this the protected mode: without protection and without an address that was asked for
+// only this machine can connect.
+void settle_host(ListenOptions& s) {
+  if (s.credentials) return;
+  if (s.insecure)
+    return log_warn(
+        "--insecure: anybody who reaches the ports of this pserver can read and change the model");
+  if (!s.host.empty()) return;
+  s.host = "127.0.0.1";
+  log_info(
+      "only processes of this machine can connect, as there is no --token_file (docs/security.md)");
+}
+
 }  // namespace
 
 ShardOptions shard_options(const Options& o) {
@@ -73,6 +87,9 @@ ShardOptions shard_options(const Options& o) {
   if (o.given("job_name")) s.job = o.text("job_name");
   if (o.given("num_gradient_servers"))
     s.trainers = static_cast<uint32_t>(o.integer("num_gradient_servers"));
+  s.listen.credentials = wire::server_credentials(credential_files(o));
+  s.listen.insecure = o.flag("insecure");
+  settle_host(s.listen);
   s.memory = std::make_shared<PserverMemory>(
       parse_memory(o.text("memory_limit"), machine_memory()).value());
   return s;

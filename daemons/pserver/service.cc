@@ -24,6 +24,10 @@ double thread_seconds() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
+wire::Reach reach_of(const ListenOptions& o) {
+  return o.credentials || o.insecure ? wire::Reach::everywhere : wire::Reach::loopback;
+}
+
 const wire::Limits& limits_of(const Peer& peer) {
   if (!peer.greeted) return wire::greeting_limits;
   if (peer.role == wire::Role::observer) return wire::observer_limits;
@@ -34,11 +38,14 @@ const wire::Limits& limits_of(const Peer& peer) {
 
 Service::Service(ShardOptions options)
     : options_(std::move(options)),
-      listener_(io_, options_.listen.host, options_.listen.port),
+      listener_(io_, options_.listen.host, options_.listen.port, reach_of(options_.listen)),
+      gate_(io_, options_.listen.credentials),
       timer_(io_) {
-  if (!options_.sparse && !options_.snapshots.directory.empty())
+  gate_.set_label(text("port ", port(), ": "));
+  if (!options_.snapshots.directory.empty())
     disk_ = std::make_unique<Snapshots>(
-        options_.snapshots, options_.index, [this](uint64_t step, const std::string& problem) {
+        options_.snapshots, text(options_.sparse ? "sparse-" : "shard-", options_.index),
+        [this](uint64_t step, const std::string& problem) {
           asio::post(io_, [this, step, problem] { written(step, problem); });
         });
   shard_ = std::make_unique<Shard>(options_, disk_.get(), text("port ", port(), ": "),
@@ -62,7 +69,12 @@ Service::~Service() {
 
 void Service::run() {
   flush_denormals();
-  listener_.accept([this](std::unique_ptr<wire::Stream> s) { accept(std::move(s)); });
+  listener_.accept([this](std::unique_ptr<wire::Stream> s) {
+    gate_.take(std::move(s),
+               [this](std::unique_ptr<wire::Stream> proven, const wire::Proof& proof) {
+                 accept(std::move(proven), proof);
+               });
+  });
   asio::co_spawn(io_, tick_every_second(), asio::detached);
   wire::Spin spin(options_.listen.spin_microseconds);
   for (;;) {
@@ -85,14 +97,14 @@ void Service::stop() {
 
 // ---- connections
 
-void Service::accept(std::unique_ptr<wire::Stream> stream) {
+void Service::accept(std::unique_ptr<wire::Stream> stream, const wire::Proof& proof) {
   make_place();
   const auto free = std::find(links_.begin(), links_.end(), nullptr);
   const auto id = static_cast<PeerId>(free - links_.begin());
   if (free == links_.end()) links_.emplace_back();
   links_[id] = std::make_unique<PeerLink>(*this, id);
   links_[id]->start(std::move(stream));
-  shard_->opened(id, links_[id]->connection().peer(), Clock::now());
+  shard_->opened(id, links_[id]->connection().peer(), Clock::now(), proof);
 }
 
 // Who greets does it at once: of many that do not, the oldest has to go. So nobody keeps others out

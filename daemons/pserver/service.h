@@ -11,6 +11,7 @@
 #include "pserver/peer_link.h"
 #include "pserver/shard.h"
 #include "pserver/snapshots.h"
+#include "wire/gate.h"
 #include "wire/listener.h"
 
 namespace paddle {
@@ -41,7 +42,7 @@ class Service {
   void flush();
 
  private:
-  void accept(std::unique_ptr<wire::Stream> stream);
+  void accept(std::unique_ptr<wire::Stream> stream, const wire::Proof& proof);
   void make_place();
   asio::awaitable<void> tick_every_second();
   void tick();
@@ -56,6 +57,7 @@ class Service {
   const ShardOptions options_;
   asio::io_context io_{1};
   wire::Listener listener_;
+  wire::Gate gate_;
   asio::steady_timer timer_;
   std::vector<std::unique_ptr<PeerLink>> links_;  // by PeerId; null where the number is free
   std::vector<PeerLink*> touched_;                // have something to flush

@@ -5,13 +5,15 @@
 #include <unordered_map>
 
 #include "io/program_buffer.h"
+#include "io/table_buffer.h"
 #include "optim/merge.h"
 
 namespace paddle {
 namespace {
 
-constexpr size_t slices_per_step = 256;      // a few milliseconds
-constexpr size_t large_program = 64u << 10;  // bytes
+constexpr size_t slices_per_step = 256;          // a few milliseconds
+constexpr size_t large_program = 64u << 10;      // bytes
+constexpr uint64_t max_rows_message = 8u << 20;  // bytes of SetRows
 
 Shape shape_of(const wire::ConfiguredVariable& v) {
   require(v.dims.size() <= Shape::max_rank, Error::Kind::config, "the variable '", v.name, "' has ",
@@ -35,6 +37,9 @@ void check_presets(const ShardOptions& options, const StoreConfig& config) {
 }
 
 StoreConfig config_of(const ShardOptions& options, const wire::Configure& c) {
+  require(!options.sparse || c.slices.empty(), Error::Kind::config, "port ", options.listen.port,
+          " serves sparse tables, and the trainer takes it for one of dense slices; give all "
+          "processes the same --port, --ports_num and --ports_num_for_sparse");
   StoreConfig config{.program = from_flatbuffer(c.program)};
   config.slices.reserve(c.slices.size());
   for (const wire::ConfiguredSlice& s : c.slices)
@@ -42,6 +47,8 @@ StoreConfig config_of(const ShardOptions& options, const wire::Configure& c) {
   config.variables.reserve(c.variables.size());
   for (const wire::ConfiguredVariable& v : c.variables)
     config.variables.push_back({v.name, static_cast<DType>(v.dtype), shape_of(v)});
+  for (const wire::ConfiguredTable& t : c.tables)
+    config.tables.push_back({t.id, t.part, t.parts, table_spec_of(t.spec)});
   if (options.own.check) {
     const std::string why = options.own.check(config);
     require(why.empty(), Error::Kind::config, why);
@@ -53,6 +60,7 @@ StoreConfig config_of(const ShardOptions& options, const wire::Configure& c) {
 StoreConfig config_of(const Snapshot& s) {
   StoreConfig config{.program = from_flatbuffer(*s.program), .variables = s.variables};
   for (const SnapshotSlice& slice : s.slices) config.slices.push_back(slice.info);
+  for (const SnapshotTable& table : s.tables) config.tables.push_back(table.info);
   return config;
 }
 
@@ -143,19 +151,83 @@ std::string Setup::set_value(uint64_t number, const wire::SetValue& set, uint64_
     return text("the first values of '", made_->store->variables()[set.index].name,
                 "' hold NaN or Inf: look at its initializer, or at the model that training starts "
                 "from");
-  received_ += bulk;
-  if (!set.last) return "";
-  asked.emplace_back(configurer_, number);
-  configurer_ = no_peer;
-  complete_ = true;
+  received_.bytes += bulk;
+  if (set.last) end_of_values(number);
   return "";
 }
 
-bool Setup::can_proceed() const { return made_->done && (!made_->store || !made_->store->built()); }
+void Setup::end_of_values(uint64_t number) {
+  asked.emplace_back(configurer_, number);
+  configurer_ = no_peer;
+  complete_ = true;
+}
+
+// Tables are made with the last slice.
+LandingPlace Setup::land(const wire::SetRows& set, uint64_t bulk) {
+  landing_ = false;
+  if (!made_->done || (made_->store && made_->problem.empty() && !made_->store->built())) {
+    held_ = configurer_;
+    return {LandingPlace::Kind::hold, {}};
+  }
+  const TablePart* table = made_->store ? table_of(*made_->store, set.slice) : nullptr;
+  if (table == nullptr || !table->table_info().spec.first_values_sent) return {};
+  const uint64_t row =
+      sizeof(uint64_t) + sizeof(float) * static_cast<uint64_t>(table->table_info().spec.width);
+  if (bulk > max_rows_message || bulk != set.rows * row) return {};
+  rows_.resize((static_cast<size_t>(bulk) + 7) / 8);
+  landing_ = true;
+  return {LandingPlace::Kind::into,
+          std::as_writable_bytes(std::span(rows_)).first(static_cast<size_t>(bulk))};
+}
+
+std::string Setup::set_value(uint64_t number, const wire::SetRows& set, uint64_t bulk) {
+  not_finite_ = false;
+  if (bulk > 0) {
+    if (!landing_)
+      return text(bulk, " bytes are no ", set.rows, " first rows of part ", set.slice,
+                  " of a table of this shard");
+    landing_ = false;
+    const std::string why =
+        table_of(*made_->store, set.slice)
+            ->set_rows(reinterpret_cast<const std::byte*>(rows_.data()), set.rows);
+    if (!why.empty()) return why;
+    received_.rows += set.rows;
+  }
+  if (set.last) end_of_values(number);
+  return "";
+}
+
+bool Setup::can_proceed() const {
+  if (!made_->done) return false;
+  return !made_->store || !made_->store->built() || (snapshot && !snapshot->tables.empty());
+}
 
 std::string Setup::missing() const {
-  if (snapshot || received_ == expected_) return "";
-  return text("the first values are incomplete: ", received_, " of ", expected_, " bytes came");
+  if (snapshot) return "";
+  if (received_.bytes != expected_.bytes)
+    return text("the first values are incomplete: ", received_.bytes, " of ", expected_.bytes,
+                " bytes came");
+  if (received_.rows != expected_.rows)
+    return text("the first values are incomplete: ", received_.rows, " of ", expected_.rows,
+                " rows of tables came");
+  return "";
+}
+
+// The next piece of a table of the snapshot; whether all are loaded.
+bool Setup::load_some() {
+  if (!snapshot) return true;
+  size_t before = 0;
+  for (size_t i = 0; i < snapshot->tables.size(); ++i) {
+    SnapshotTable& from = snapshot->tables[i];
+    if (loaded_ < before + from.chunks.size()) {
+      made_->store->tables()[i]->load(from.chunks[loaded_ - before]);
+      from.chunks[loaded_ - before] = {};
+      ++loaded_;
+      return false;
+    }
+    before += from.chunks.size();
+  }
+  return true;
 }
 
 PeerId Setup::take_held() { return std::exchange(held_, no_peer); }
@@ -167,15 +239,20 @@ std::unique_ptr<Store> Setup::take_store() {
 bool Setup::proceed() {
   if (!made_->done) return false;
   require(made_->problem.empty(), Error::Kind::config, made_->problem);
+  if (!made_->store->build(slices_per_step)) return false;
   if (!std::exchange(counted_, true)) {
     const Store& store = *made_->store;
-    for (size_t i = 0; i < store.variables().size(); ++i) expected_ += store.value(i).bytes();
-    if (store.variables().empty() && configurer_ != no_peer) {
+    for (const auto& t : store.tables()) expected_.rows += t->expected_rows();
+    for (size_t i = 0; i < store.variables().size(); ++i) expected_.bytes += store.value(i).bytes();
+    const bool rows_come =
+        std::any_of(snapshot ? store.tables().end() : store.tables().begin(), store.tables().end(),
+                    [](const auto& t) { return t->table_info().spec.first_values_sent; });
+    if (store.variables().empty() && !rows_come && configurer_ != no_peer) {
       complete_ = true;  // a shard without slices: there are fewer than shards
       asked.emplace_back(std::exchange(configurer_, no_peer), id);
     }
   }
-  return made_->store->build(slices_per_step) && complete_;
+  return load_some() && complete_;
 }
 
 void Setup::take_presets(const ShardOptions& options) {

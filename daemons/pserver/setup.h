@@ -30,6 +30,9 @@ class Setup {
   bool landing() const { return landing_; }
   // A whole value: why it makes no sense, or "". missing() tells of the last one.
   std::string set_value(uint64_t id, const wire::SetValue& set, uint64_t bulk);
+  // The same for rows of a table.
+  LandingPlace land(const wire::SetRows& set, uint64_t bulk);
+  std::string set_value(uint64_t id, const wire::SetRows& set, uint64_t bulk);
   bool not_finite() const { return not_finite_; }  // the last one holds NaN or Inf
 
   // Builds more; true when store and values are complete. Throws Error(config).
@@ -43,7 +46,7 @@ class Setup {
   // Values of the pserver itself take the place of those that came.
   void take_presets(const ShardOptions& options);
   std::unique_ptr<Store> take_store();
-  uint64_t bytes() const { return expected_; }
+  uint64_t bytes() const { return expected_.bytes; }
   // All messages have come: "", or how much of the values did not.
   std::string missing() const;
 
@@ -60,9 +63,18 @@ class Setup {
     std::atomic<bool> done = false;
   };
 
+  void end_of_values(uint64_t number);
+  bool load_some();
+
   PeerId configurer_ = no_peer, held_ = no_peer;
   std::shared_ptr<Made> made_ = std::make_shared<Made>();  // shared with the other thread
-  uint64_t received_ = 0, expected_ = 0;
+  struct Amount {
+    uint64_t bytes = 0;  // of variables
+    uint64_t rows = 0;   // of tables whose first values are sent
+  };
+  Amount received_, expected_;
+  std::vector<uint64_t> rows_;  // that are coming in
+  size_t loaded_ = 0;           // chunks of the snapshot's tables
   bool complete_ = false, landing_ = false, counted_ = false, not_finite_ = false;
 };
 

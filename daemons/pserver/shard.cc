@@ -21,7 +21,7 @@ constexpr uint64_t max_discard = uint64_t{1} << 32;  // bulk that is read only t
 // "" where the trainer fits the pserver and its job.
 std::string mismatch(const Context& context, const Job* job, bool has_snapshots,
                      const wire::Hello& h) {
-  const std::string why = options_mismatch(context.options, h, context.label);
+  const std::string why = options_mismatch(context.options, h);
   if (!why.empty() || job == nullptr) return why;
   const bool no_trainer_connected = std::none_of(context.peers.begin(), context.peers.end(),
                                                  [](const Peer& p) { return p.is_trainer(); });
@@ -110,10 +110,10 @@ Shard::Shard(const ShardOptions& options, SnapshotDisk* disk, std::string label,
 
 // ---- connections
 
-void Shard::opened(PeerId peer, std::string address, Time now) {
+void Shard::opened(PeerId peer, std::string address, Time now, const wire::Proof& proof) {
   context_.now = now;
   if (context_.peers.size() <= peer) context_.peers.resize(peer + 1);
-  context_.peers[peer] = {.open = true, .address = std::move(address)};
+  context_.peers[peer] = {.open = true, .address = std::move(address), .proof = proof};
 }
 
 void Shard::gone(PeerId from, const std::string& why, Time now) {
@@ -140,12 +140,17 @@ LandingPlace Shard::land(PeerId peer, const wire::Message& m, uint64_t bulk, Tim
   context_.now = now;
   const auto* push = std::get_if<wire::Push>(&m.body);
   const auto* set = std::get_if<wire::SetValue>(&m.body);
-  require(context_.peers[peer].is_trainer() && (push || set), Error::Kind::protocol,
-          "a message of type ", wire::name_of(m.body), " with ", bulk, " bytes of bulk");
+  const auto* rows = std::get_if<wire::SetRows>(&m.body);
+  const auto* pull_rows = std::get_if<wire::PullRows>(&m.body);
+  require(context_.peers[peer].is_trainer() && (push || set || rows || pull_rows),
+          Error::Kind::protocol, "a message of type ", wire::name_of(m.body), " with ", bulk,
+          " bytes of bulk");
   require(bulk <= max_discard, Error::Kind::protocol, "a message with ", bulk, " bytes of bulk");
   if (!job_ || !job_->state().failure.empty()) return {};
   if (set) return job_->values().land(peer, *set, bulk);
+  if (rows) return job_->values().land(peer, *rows, bulk);
   if (!job_->exchange()) return {};
+  if (pull_rows) return job_->exchange()->row_pulls().land(peer, *pull_rows, bulk);
   const LandingPlace place = job_->exchange()->land(peer, *push, bulk);
   if (place.kind == LandingPlace::Kind::hold) context_.peers[peer].held = true;
   return place;
@@ -186,7 +191,11 @@ void Shard::dispatch(PeerId peer, const wire::Message& m, uint64_t bulk) {
   if (const auto* b = std::get_if<wire::Push>(&m.body))
     return push(context_, *job_, peer, id, *b, bulk);
   if (const auto* b = std::get_if<wire::Pull>(&m.body)) return pull(context_, *job_, peer, id, *b);
+  if (const auto* b = std::get_if<wire::PullRows>(&m.body))
+    return pull_rows(context_, *job_, peer, id, *b, bulk);
   if (const auto* b = std::get_if<wire::SetValue>(&m.body))
+    return job_->values().set_value(peer, id, *b, bulk);
+  if (const auto* b = std::get_if<wire::SetRows>(&m.body))
     return job_->values().set_value(peer, id, *b, bulk);
   if (const auto* b = std::get_if<wire::Configure>(&m.body))
     return job_->values().configure(peer, id, *b);
@@ -214,6 +223,10 @@ void Shard::hello(PeerId from, uint64_t id, const wire::Hello& h) {
                   text("the protocol differs: this pserver uses version ", wire::protocol_version,
                        " (", build_text(), "), ", peer.process, " uses ", h.protocol, " (", h.build,
                        "); install the same version on all machines"));
+  if (const std::string why = wire::refusal_of(peer.proof, h); !why.empty()) {
+    context_.error(text(peer.process, " at ", peer.address, " was refused: ", why));
+    return refuse(context_, from, id, Code::refused, why);
+  }
   if (h.role == wire::Role::observer) {
     const auto observers = std::count_if(
         context_.peers.begin(), context_.peers.end(),
@@ -264,12 +277,16 @@ void Shard::tick(Time now) {
   if (stopping_.overdue(now)) return stopping_.finish(context_, maker_, job());
   if (stopping_.begun() || !job_) return;
   job_->tick();
+  job_->values().proceed();  // rows may have expired
   end_job_if_done();
 }
 
 void Shard::proceed(Time now) {
   context_.now = now;
-  if (job_) job_->values().proceed();
+  if (!job_) return;
+  const bool dumped = maker_.unfinished();
+  job_->values().proceed();
+  if (dumped && !maker_.unfinished()) job_->close_rounds();  // an update may have waited for it
 }
 
 void Shard::written(uint64_t step, const std::string& problem, Time now) {

@@ -21,7 +21,7 @@ class Shard {
         Time now);
 
   // ---- connections. The number of a connection is free again after gone().
-  void opened(PeerId peer, std::string address, Time now);
+  void opened(PeerId peer, std::string address, Time now, const wire::Proof& proof = {});
   void gone(PeerId peer, const std::string& why, Time now);
   void set_traffic(PeerId peer, const Traffic& traffic) { context_.peers[peer].traffic = traffic; }
   const Peer& peer(PeerId peer) const { return context_.peers[peer]; }

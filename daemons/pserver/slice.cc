@@ -10,7 +10,7 @@ namespace paddle {
 
 Slice::Slice(SliceInfo info, const Program& program, Scope& scope, ThreadPool& pool,
              Tensor& scratch, const SliceOptions& options)
-    : info_(std::move(info)),
+    : Versioned(std::move(info)),
       variable_(scope.var(info_.name)),
       update_(program, info_.block, info_.name, info_.grad, scope, pool, scratch, options.may_lower,
               options.plan),
@@ -123,9 +123,8 @@ bool Slice::add(const std::byte* difference, double largest) {
 }
 
 void Slice::restart(uint64_t version) {
-  version_ = version;
+  Versioned::restart(version);
   has_previous_ = early_ = false;
-  summed_ = 0;
   bound_ = std::numeric_limits<double>::infinity();  // they were not checked
 }
 

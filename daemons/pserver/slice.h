@@ -14,15 +14,9 @@
 #include <vector>
 
 #include "pserver/update.h"
+#include "pserver/versioned.h"
 
 namespace paddle {
-
-struct SliceInfo {
-  uint32_t id = 0;         // in the whole cut
-  std::string name, grad;  // variables of the shard's program
-  int32_t block = 0;       // that updates it
-  size_t place = 0;        // among the slices of the shard
-};
 
 // A smaller gradient is still in the cache when it is whole.
 inline constexpr size_t early_bytes = 32u << 10;
@@ -33,20 +27,28 @@ struct SliceOptions {
   PlanOptions plan = {};  // of updates that run as one
 };
 
-class Slice {
+class Slice final : public Versioned {
  public:
   // The variable `info.name` and the state of its update are in the scope, with their shapes.
   // `scratch` as for Update. Throws Error(config) for a block that cannot be run.
   Slice(SliceInfo info, const Program& program, Scope& scope, ThreadPool& pool, Tensor& scratch,
         const SliceOptions& options);
 
-  const SliceInfo& info() const { return info_; }
-  size_t bytes() const { return bytes_; }
-  bool lowered() const { return update_.lowered(); }
+  size_t bytes() const override { return bytes_; }
+  bool lowered() const override { return update_.lowered(); }
   // Values and state: the variables that a snapshot of this slice holds.
   const Names& state() const { return update_.variables(); }
 
-  uint64_t version() const { return version_; }
+  bool has_previous() const override { return has_previous_; }
+  std::optional<uint64_t> gradient_bytes(uint32_t rows) const override {
+    return rows == 0 ? std::optional<uint64_t>(bytes_) : std::nullopt;
+  }
+  double largest_in(const Gradient& grad) override { return largest(grad.data, bytes_); }
+  void contribute(const Gradient& grad) override { add_to_sum(grad.data); }
+  bool update(const Gradient& grad, bool geo) override {
+    return geo ? add(grad.data, grad.largest) : apply(grad.data, grad.largest);
+  }
+
   std::span<const std::byte> values() const { return bytes_of(variable_.tensor); }
   // Of version() - 1; empty where there are none.
   std::span<const std::byte> previous() const {
@@ -71,10 +73,8 @@ class Slice {
   bool make_early(size_t begin, size_t end);
   // Sync: adds a gradient, in the order of trainers; the first one is copied.
   void add_to_sum(const std::byte* grad);
-  uint32_t summed() const { return summed_; }
-  // Sync: the average of the summed gradients makes the next version. Throws Error(numeric) where
-  // that would hold NaN or Inf: the values stay as they are, and the job cannot go on.
-  void close_round();
+  // Throws Error(numeric) where the next version would hold NaN or Inf.
+  void close_round() override;
 
   // Async: a gradient, which may be changed, or geo: a difference, makes the next version at once.
   // `largest` as above. False where that would hold NaN or Inf: then nothing has changed. Where an
@@ -82,8 +82,8 @@ class Slice {
   bool apply(std::byte* grad, double largest);
   bool add(const std::byte* difference, double largest);
 
-  // The values in the scope are now those of `version`; nothing is summed yet.
-  void restart(uint64_t version);
+  // The values in the scope are now those of `version`.
+  void restart(uint64_t version) override;
 
  private:
   [[noreturn]] void fail_infinite(uint32_t gradients) const;
@@ -91,7 +91,6 @@ class Slice {
     return {static_cast<std::byte*>(t.raw()), t.bytes()};
   }
 
-  SliceInfo info_;
   Variable& variable_;
   Update update_;
   size_t bytes_;
@@ -99,8 +98,6 @@ class Slice {
   bool early_ = false;  // since take_spare() the gradient is replaced by new values as it comes in
   Tensor spare_;        // the version before, or the sum
   Tensor mean_;         // sync: for an update that is not lowered, which needs the sum beside both
-  uint64_t version_ = 0;
-  uint32_t summed_ = 0;
   double bound_ = std::numeric_limits<double>::infinity();  // async: no value is above it
 };
 

@@ -18,6 +18,15 @@ struct SnapshotSlice {
   std::vector<uint64_t> steps;  // async: of each trainer, that are in the values
 };
 
+struct SnapshotTable {
+  TableInfo info;
+  uint64_t version = 0;
+  std::vector<uint64_t> steps;                 // as of a slice
+  std::vector<std::vector<std::byte>> chunks;  // parts of a dump (table/table.h)
+  uint64_t file_bytes = 0;                     // of its file, as the manifest says
+  uint32_t file_crc32 = 0;
+};
+
 struct SnapshotMember {
   bool finished = false;
   std::optional<wire::LastPush> last_push;
@@ -39,6 +48,7 @@ struct Snapshot {
   std::shared_ptr<const std::string> program;  // of the shard, as schemas/program.fbs; shared with
                                                // the job and other snapshots of it
   std::vector<SnapshotSlice> slices;
+  std::vector<SnapshotTable> tables;
   std::vector<SnapshotMember> members;
   std::vector<KeptVariable> variables;
   std::vector<Tensor> values;  // in the order of the variables

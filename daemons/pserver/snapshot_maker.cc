@@ -25,16 +25,18 @@ void SnapshotMaker::watch(const Store* store, bool sync, Begin begin,
   steps_of_ = std::move(steps);
   last_ = ~uint64_t{0};
   if (store)
-    for (const Slice& s : store->slices()) last_ = std::min(last_, s.version());
+    for (const Versioned* v : store->parts()) last_ = std::min(last_, v->version());
 }
 
 // Leaving a snapshot out would be quicker, but shards that leave out different ones have no common
 // step to go back to.
 bool SnapshotMaker::must_wait(uint64_t version) {
-  if (!disk_ || !sync_ || version % period_ != 0 || unwritten_.size() < max_unwritten) return false;
+  if (!disk_ || !sync_ || version % period_ != 0) return false;
   const bool begun = std::any_of(pending_.begin(), pending_.end(),
                                  [&](const Pending& p) { return p.snapshot.step == version; });
   if (begun) return false;
+  if (dumping()) return true;  // a table is dumped once at a time
+  if (unwritten_.size() < max_unwritten) return false;
   if (!said_slow_)
     log_warn(
         text("the disk is slower than the snapshots, and updates wait for it: a longer "
@@ -44,7 +46,7 @@ bool SnapshotMaker::must_wait(uint64_t version) {
   return true;
 }
 
-void SnapshotMaker::advanced(const Slice& slice, uint64_t lowest) {
+void SnapshotMaker::advanced(const Versioned& slice, uint64_t lowest) {
   if (!disk_) return;
   if (!sync_) {
     if (lowest >= last_ + period_ && unwritten_.size() < max_unwritten && pending_.empty())
@@ -61,6 +63,7 @@ void SnapshotMaker::begin_all(uint64_t step) {
   if (!disk_) return;
   last_ = step;
   Pending& to = pending(step, true);
+  for (const auto& t : store_->tables()) copy(to, *t);
   if (to.left == 0) finish(to);
 }
 
@@ -73,18 +76,59 @@ SnapshotMaker::Pending& SnapshotMaker::pending(uint64_t step, bool all) {
     }
   Pending& p = pending_.emplace_back();
   p.all = all;
-  p.left = store_->slices().size();
+  p.left = store_->parts().size();
   p.copied.assign(p.left, false);
   p.snapshot = begin_(step);
   p.snapshot.variables = store_->variables();
   p.snapshot.values.resize(p.snapshot.variables.size());
-  p.snapshot.slices.resize(p.left);
+  p.snapshot.slices.resize(store_->slices().size());
+  p.snapshot.tables.resize(store_->tables().size());
   return p;
 }
 
-size_t SnapshotMaker::copy(Pending& to, const Slice& slice) {
-  const size_t place = slice.info().place;
+size_t SnapshotMaker::copy(Pending& to, const Versioned& part) {
+  const size_t place = part.info().place, slices = store_->slices().size();
   if (to.copied[place]) return 0;
+  to.copied[place] = true;
+  if (place < slices) return copy_slice(to, store_->slices()[place]);
+  begin_dump(to, *store_->tables()[place - slices]);
+  return 0;
+}
+
+void SnapshotMaker::begin_dump(Pending& to, TablePart& table) {
+  for (Pending& p : pending_)  // only where a shard stops: else updates wait for it
+    while (&p != &to && !p.dumps.empty()) dump_some(p);
+  const size_t place = table.info().place, index = place - store_->slices().size();
+  to.snapshot.tables[index] = {.info = table.table_info(),
+                               .version = table.version(),
+                               .steps = sync_ ? std::vector<uint64_t>{} : steps_of_(place),
+                               .chunks = {}};
+  table.table().begin_dump();
+  to.dumps.push_back(index);
+}
+
+// The next part of a dump; bytes of it.
+size_t SnapshotMaker::dump_some(Pending& to) {
+  const size_t index = to.dumps.back();
+  Table& table = store_->tables()[index]->table();
+  std::vector<std::byte> chunk;
+  if (table.dump_part(chunk)) {
+    to.snapshot.tables[index].chunks.push_back(std::move(chunk));
+    return to.snapshot.tables[index].chunks.back().size();
+  }
+  table.end_dump();
+  to.dumps.pop_back();
+  --to.left;
+  return 0;
+}
+
+bool SnapshotMaker::dumping() const {
+  return std::any_of(pending_.begin(), pending_.end(),
+                     [](const Pending& p) { return !p.dumps.empty(); });
+}
+
+size_t SnapshotMaker::copy_slice(Pending& to, const Slice& slice) {
+  const size_t place = slice.info().place;
   size_t bytes = 0;
   for (const uint32_t i : store_->variables_of(slice)) {
     if (!to.snapshot.values[i].empty()) continue;  // several slices share it
@@ -93,31 +137,34 @@ size_t SnapshotMaker::copy(Pending& to, const Slice& slice) {
   }
   to.snapshot.slices[place] = {slice.info(), slice.version(),
                                sync_ ? std::vector<uint64_t>{} : steps_of_(place)};
-  to.copied[place] = true;
   --to.left;
   return bytes;
 }
 
-void SnapshotMaker::copy_before_change(const Slice& slice) {
+void SnapshotMaker::copy_before_change(const Versioned& slice) {
   for (Pending& p : pending_)
     if (p.all) copy(p, slice);  // finished by proceed()
 }
 
 bool SnapshotMaker::unfinished() const {
-  return std::any_of(pending_.begin(), pending_.end(), [](const Pending& p) { return p.all; });
+  return dumping() || std::any_of(pending_.begin(), pending_.end(),
+                                  [](const Pending& p) { return p.all || p.left == 0; });
 }
 
 bool SnapshotMaker::proceed(size_t bytes) {
   constexpr size_t per_slice = 1024;  // the work besides its bytes
   for (auto at = pending_.begin(); at != pending_.end();) {
     Pending& p = *at++;
-    if (!p.all) continue;
-    for (; p.left > 0 && p.next < p.copied.size(); ++p.next) {
+    for (; p.all && p.left > 0 && p.next < p.copied.size(); ++p.next) {
       if (bytes == 0) return true;
-      const size_t done = copy(p, store_->slices()[p.next]) + per_slice;
+      const size_t done = copy(p, *store_->parts()[p.next]) + per_slice;
       bytes -= std::min(bytes, done);
     }
-    finish(p);
+    while (!p.dumps.empty()) {
+      if (bytes == 0) return true;
+      bytes -= std::min(bytes, dump_some(p) + per_slice);
+    }
+    if (p.left == 0) finish(p);
   }
   return false;
 }

@@ -1,7 +1,8 @@
 // Makes snapshots of a store while training goes on. In sync a snapshot is due at the same step on
 // all slices and shards, and each slice is copied when it reaches that step. Otherwise, and for the
 // first values, all slices are copied as they are at one moment: step by step, and whatever is
-// about to change first. Writing is the disk's.
+// about to change first. Tables are dumped from that moment on, part by part, while they change.
+// Writing is the disk's.
 #pragma once
 
 #include <deque>
@@ -32,10 +33,10 @@ class SnapshotMaker {
   // The disk is slower than the snapshots: an update to this version waits until written().
   bool must_wait(uint64_t version);
   // The slice is about to change; it has changed, and `lowest` is the lowest version of all.
-  void before_change(const Slice& slice) {
+  void before_change(const Versioned& slice) {
     if (!pending_.empty()) copy_before_change(slice);
   }
-  void advanced(const Slice& slice, uint64_t lowest);
+  void advanced(const Versioned& slice, uint64_t lowest);
   // Begins a snapshot of all slices as they are now.
   void begin_all(uint64_t step);
   // Copies about `bytes` more of it; whether there is more to do.
@@ -52,14 +53,19 @@ class SnapshotMaker {
  private:
   struct Pending {  // a snapshot that is being put together
     Snapshot snapshot;
-    size_t left = 0;  // slices
+    size_t left = 0;  // slices and tables
     bool all = false;
-    size_t next = 0;           // all: slices before this one are copied
-    std::vector<bool> copied;  // by place
+    size_t next = 0;            // all: slices before this one are copied
+    std::vector<bool> copied;   // by place; of tables: the dump has begun
+    std::vector<size_t> dumps;  // tables whose dump is not whole yet
   };
   Pending& pending(uint64_t step, bool all);
-  size_t copy(Pending& to, const Slice& slice);
-  void copy_before_change(const Slice& slice);
+  size_t copy(Pending& to, const Versioned& part);
+  size_t copy_slice(Pending& to, const Slice& slice);
+  void begin_dump(Pending& to, TablePart& table);
+  size_t dump_some(Pending& to);
+  bool dumping() const;
+  void copy_before_change(const Versioned& slice);
   void finish(Pending& done);
 
   SnapshotDisk* disk_;

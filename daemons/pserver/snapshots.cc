@@ -42,10 +42,8 @@ Descriptor lock_directory(const std::string& root) {
 
 }  // namespace
 
-Snapshots::Snapshots(const SnapshotOptions& options, size_t index, Written written)
-    : options_(options),
-      root_(options.directory + "/shard-" + std::to_string(index)),
-      written_(std::move(written)) {
+Snapshots::Snapshots(const SnapshotOptions& options, const std::string& name, Written written)
+    : options_(options), root_(options.directory + "/" + name), written_(std::move(written)) {
   make_directories(root_);
   lock_ = lock_directory(root_);
   thread_ = std::thread([this] { serve(); });
@@ -100,6 +98,10 @@ Snapshot Snapshots::load(uint64_t step) {
     require(s.identity.mode != wire::Mode::sync || slice.version == step, Error::Kind::data,
             "the snapshot '", path(step), "' holds '", slice.info.name, "' of step ",
             slice.version);
+  for (const SnapshotTable& t : s.tables)
+    require(s.identity.mode != wire::Mode::sync || t.version == step, Error::Kind::data,
+            "the snapshot '", path(step), "' holds the table '", t.info.spec.param, "' of step ",
+            t.version);
   return s;
 }
 

@@ -22,9 +22,9 @@ class Snapshots final : public SnapshotDisk {
   // Called from the writing thread with the step and "" or what went wrong.
   using Written = std::function<void(uint64_t step, const std::string& problem)>;
 
-  // Takes the directory <directory>/shard-<index>. Throws Error(config) where another process has
+  // Takes the directory <directory>/<name>. Throws Error(config) where another process has
   // it, Error(io) where it cannot be made.
-  Snapshots(const SnapshotOptions& options, size_t index, Written written);
+  Snapshots(const SnapshotOptions& options, const std::string& name, Written written);
   ~Snapshots() override;  // does what was asked for first
   Snapshots(const Snapshots&) = delete;
   Snapshots& operator=(const Snapshots&) = delete;

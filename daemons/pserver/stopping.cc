@@ -21,11 +21,12 @@ void Stopping::begin(Context& context, SnapshotMaker& maker, const Job* job) {
 
 bool Stopping::accepts(const Job& job, const wire::Message& m) const {
   if (!settles() || !job.state().exchange) return false;
-  if (std::holds_alternative<wire::Pull>(m.body)) return true;
+  if (std::holds_alternative<wire::Pull>(m.body) || std::holds_alternative<wire::PullRows>(m.body))
+    return true;
   const auto* push = std::get_if<wire::Push>(&m.body);
   return push != nullptr &&
          std::all_of(push->parts.begin(), push->parts.end(), [&](const wire::PushPart& p) {
-           const Slice* s = job.state().store->find(p.slice);
+           const Versioned* s = job.state().store->part(p.slice);
            return s != nullptr && s->version() < version_;
          });
 }
@@ -33,7 +34,7 @@ bool Stopping::accepts(const Job& job, const wire::Message& m) const {
 // Every update that was begun is done: updates and this run in one thread.
 void Stopping::finish(Context& context, SnapshotMaker& maker, const Job* job) const {
   if (context.out.stopped) return;
-  if (maker.on() && job && job->state().exchange && !job->state().store->slices().empty()) {
+  if (maker.on() && job && job->state().exchange && !job->state().store->parts().empty()) {
     if (!job->state().sync() || job->state().same_version()) {
       maker.begin_all(job->state().lowest_version());
       maker.proceed(~size_t{0});

@@ -48,21 +48,52 @@ Store::Store(StoreConfig config, bool sync, ByteBudget* budget, bool may_lower)
 }
 
 bool Store::build(size_t count) {
+  const auto add = [this](Versioned& part) {
+    const uint32_t id = part.info().id;
+    if (parts_.by_id.size() <= id) parts_.by_id.resize(id + 1, nullptr);
+    parts_.by_id[id] = &part;
+    parts_.by_place.push_back(&part);
+  };
   for (; count > 0 && slices_.size() < config_.slices.size(); --count) {
     SliceInfo& info = config_.slices[slices_.size()];
     info.place = slices_.size();
     Slice& s = slices_.emplace_back(info, config_.program, scope_, pool_, scratch_, options_);
-    if (by_id_.size() <= info.id) by_id_.resize(info.id + 1, nullptr);
-    by_id_[info.id] = &s;
+    add(s);
     std::vector<uint32_t>& own = own_.emplace_back();
     own.push_back(index_.at(info.name));
     for (const std::string& n : s.state())
       if (const auto it = index_.find(n); it != index_.end()) own.push_back(it->second);
   }
   if (slices_.size() < config_.slices.size()) return false;
+  for (size_t i = tables_.size(); i < config_.tables.size(); ++i) {
+    const TableInfo& info = config_.tables[i];
+    const std::string& rate = info.spec.learning_rate;
+    tables_.push_back(std::make_unique<TablePart>(
+        info, parts_.by_place.size(), rate.empty() ? nullptr : &scope_.var(rate), claim_.budget()));
+    add(*tables_.back());
+  }
   if (!schedule_)
     schedule_ = std::make_unique<Schedule>(config_.program, shared_, scope_, pool_, options_.plan);
   return true;
+}
+
+uint64_t Store::memory() const {
+  uint64_t bytes = claim_.bytes();
+  for (const auto& t : tables_) bytes += t->claim().bytes();
+  return bytes;
+}
+
+void Store::give_memory_back() {
+  claim_.clear();
+  for (const auto& t : tables_) t->claim().clear();
+}
+
+void Store::take_memory_again(uint64_t bytes) {
+  for (const auto& t : tables_) {
+    t->count_memory();
+    bytes -= std::min(bytes, t->claim().bytes());
+  }
+  claim_.add_anyway(bytes);
 }
 
 const Tensor* Store::find_value(std::string_view name) const {
@@ -79,7 +110,7 @@ void Store::set_value(size_t index, Tensor value) {
 
 void Store::start(uint64_t version) {
   schedule_->start(version);
-  for (Slice& s : slices_) s.restart(version);
+  for (Versioned* v : parts_.by_place) v->restart(version);
 }
 
 // Any number of trainers needs the same memory: their gradients are added up as they come.

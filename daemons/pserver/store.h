@@ -1,5 +1,6 @@
-// All that a shard holds for a job: the scope with its variables, its slices and the schedule of
-// the learning rate. Made by one configuration, checked for meaning before memory is taken.
+// All that a shard holds for a job: the scope with its variables, its slices, its parts of sparse
+// tables and the schedule of the learning rate. Made by one configuration, checked for meaning
+// before memory is taken.
 #pragma once
 
 #include <memory>
@@ -12,6 +13,7 @@
 #include "pserver/gradient_pool.h"
 #include "pserver/schedule.h"
 #include "pserver/slice.h"
+#include "pserver/table_part.h"
 
 namespace paddle {
 
@@ -25,6 +27,7 @@ struct StoreConfig {
   Program program;
   std::vector<SliceInfo> slices;
   std::vector<KeptVariable> variables;  // slices and all that their updates keep
+  std::vector<TableInfo> tables;
 };
 
 // What can be said of a configuration without its values. Throws Error(config) where the parts do
@@ -57,18 +60,27 @@ class Store {
 
   std::vector<Slice>& slices() { return slices_; }
   const std::vector<Slice>& slices() const { return slices_; }
-  // By id of the cut, or null.
-  Slice* slice(uint32_t id) { return id < by_id_.size() ? by_id_[id] : nullptr; }
-  const Slice* find(uint32_t id) const { return id < by_id_.size() ? by_id_[id] : nullptr; }
+  const std::vector<std::unique_ptr<TablePart>>& tables() const { return tables_; }
+  // Both, by place.
+  const std::vector<Versioned*>& parts() const { return parts_.by_place; }
+  // By id of the cut, or null; of slices alone.
+  Versioned* part(uint32_t id) const {
+    return id < parts_.by_id.size() ? parts_.by_id[id] : nullptr;
+  }
+  Slice* slice(uint32_t id) {
+    const Versioned* v = part(id);
+    return v && v->info().place < slices_.size() ? &slices_[v->info().place] : nullptr;
+  }
   // Variables that belong to one slice: its values and its state, without what all slices share.
   const std::vector<uint32_t>& variables_of(const Slice& s) const { return own_[s.info().place]; }
   const PoolSizes& pool() const { return pool_sizes_; }
+  ByteBudget* budget() const { return claim_.budget(); }
   // Bytes that it has taken from its budget: values, state, gradients and what updates need.
-  uint64_t memory() const { return claim_.bytes(); }
+  uint64_t memory() const;
   // It goes away, and another takes its place: what it holds no longer counts. Or it stays after
   // all.
-  void give_memory_back() { claim_.clear(); }
-  void take_memory_again(uint64_t bytes) { claim_.add_anyway(bytes); }
+  void give_memory_back();
+  void take_memory_again(uint64_t bytes);
 
   // All values are there: they are those of `version`.
   void start(uint64_t version);
@@ -90,9 +102,19 @@ class Store {
   std::vector<Variable*> values_;
   std::unordered_map<std::string_view, uint32_t> index_;  // of values_
   std::vector<Slice> slices_;
-  std::vector<Slice*> by_id_;
+  std::vector<std::unique_ptr<TablePart>> tables_;
+  struct {
+    std::vector<Versioned*> by_place, by_id;
+  } parts_;
   std::vector<std::vector<uint32_t>> own_;
   std::unique_ptr<Schedule> schedule_;
 };
+
+// The part of a table with this id of the cut, or null.
+inline TablePart* table_of(const Store& store, uint32_t id) {
+  const Versioned* v = store.part(id);
+  const size_t slices = store.slices().size();
+  return v && v->info().place >= slices ? store.tables()[v->info().place - slices].get() : nullptr;
+}
 
 }  // namespace paddle

@@ -33,6 +33,18 @@ void check_slice(const SliceInfo& s, const Program& program, const NameSet& vari
           s.grad, "' of the slice '", s.name, "' is not in the program");
 }
 
+void check_table(const TableInfo& t, const Program& program, const NameSet& variables) {
+  require(t.id < max_slice_id && t.parts > 0 && t.part < t.parts && t.parts < max_slice_id,
+          Error::Kind::config, "the table '", t.spec.param, "' has the impossible id ", t.id,
+          " or part ", t.part, " of ", t.parts);
+  const std::string& rate = t.spec.learning_rate;
+  const Var* v = program.global().find(rate);
+  require(rate.empty() || variables.count(rate) == 1, Error::Kind::config, "the learning rate '",
+          rate, "' of the table '", t.spec.param, "' is read before anything writes it");
+  require(rate.empty() || (v != nullptr && v->shape.numel() == 1), Error::Kind::config,
+          "the learning rate '", rate, "' of the table '", t.spec.param, "' is not one number");
+}
+
 // Nothing is read that nothing has written. `own` is what the block itself adds to `shared`.
 void check_reads(const Block& block, const NameSet& shared, NameSet& own) {
   for (const auto& op : block.ops()) {
@@ -76,6 +88,13 @@ void check_config(const StoreConfig& config) {
   for (const int32_t block : shared_blocks(config)) {
     check_reads(config.program.block(block), variables, own);
     variables.insert(own.begin(), own.end());
+  }
+  // What the shared blocks make is known here.
+  NameSet tables;
+  for (const TableInfo& t : config.tables) {
+    check_table(t, config.program, variables);
+    require(tables.insert(t.spec.param).second && ids.insert(t.id).second, Error::Kind::config,
+            "the table '", t.spec.param, "' (id ", t.id, ") came twice");
   }
   for (const SliceInfo& s : config.slices) {
     own.clear();

@@ -1,6 +1,6 @@
 // Requests for values that wait for versions which are not there yet: pulls, and pushes that want
 // the new values. One request may name many slices and is answered once, when the last one has its
-// version.
+// version. A request for rows names one part of a table, and ids.
 #pragma once
 
 #include <span>
@@ -21,16 +21,21 @@ class Waits {
     PeerId peer = no_peer;
     uint64_t id = 0;
     std::vector<wire::PullPart> parts;
-    uint32_t missing = 0;  // parts whose version is not there yet
-    bool stays = false;    // the answer may refer to the slices' memory, which does not change
-    bool live = false;     // the answer may refer to it though it changes
+    uint32_t missing = 0;       // parts whose version is not there yet
+    bool stays = false;         // the answer may refer to the slices' memory, which does not change
+    bool live = false;          // the answer may refer to it though it changes
+    std::vector<uint64_t> ids;  // of the rows that it asks for
+    ByteClaim claim = ByteClaim();  // while it waits
   };
   // Answers now or later, with a failure where a version is gone or can never come. The slices are
   // in the store; `member` is the trainer that asks.
   void await(const Peer& who, PeerId peer, uint64_t id, std::span<const wire::PullPart> parts,
              const Member& member, Time now);
+  // The same for rows: `ids` are copied where the version is not there yet.
+  void await_rows(const Peer& who, PeerId peer, uint64_t id, const wire::PullPart& part,
+                  std::span<const uint64_t> ids, const Member& member, Time now);
   // The slice has a new version.
-  void advanced(const Slice& slice);
+  void advanced(const Versioned& slice);
   void forget(PeerId peer);
   void fail_all(wire::FailureCode code, const std::string& why);
 
@@ -44,9 +49,12 @@ class Waits {
     uint64_t version = 0;
   };
   enum class Where { here, before, later, nowhere };
-  Where find(const Slice& slice, uint64_t version, const Member& member) const;
+  Where find(const Versioned& slice, uint64_t version, const Member& member) const;
   void refuse(const Peer& who, PeerId peer, uint64_t id, const wire::PullPart& part);
+  uint32_t new_request(PeerId peer, uint64_t id, std::span<const wire::PullPart> parts);
+  void enlist(uint32_t request, const Member& member, Time now);
   void answer(const Request& request);
+  void answer_rows(const Request& request, std::span<const uint64_t> ids);
   void release(uint32_t request);
 
   Store& store_;

@@ -12,4 +12,15 @@ TranspileOptions cut_options(const Options& options, const Cluster& cluster) {
           .split = split_method_of(options.text("split_method"))};
 }
 
+JobCut cut_program(const Program& main, const Program& startup, const Options& options,
+                   const Cluster& cluster) {
+  TranspileOptions how = cut_options(options, cluster);
+  Cut cut = transpile(main, startup, how);
+  if (!cut.trainer.tables.empty() && !cluster.sparse.empty()) {
+    how.sparse_endpoints = cluster.sparse;
+    cut = transpile(main, startup, how);
+  }
+  return {std::move(cut), all_endpoints(how)};
+}
+
 }  // namespace paddle

@@ -25,6 +25,7 @@ class ShardSender {
   virtual ~ShardSender() = default;
   virtual void send(uint32_t shard, const wire::Push& push, std::span<const wire::Bytes> bulk) = 0;
   virtual void send(uint32_t shard, const wire::Pull& pull) = 0;
+  virtual void send(uint32_t shard, const wire::PullRows& pull, wire::Bytes ids) = 0;
 };
 
 // A step and where its data lies.

@@ -37,7 +37,9 @@ struct Heartbeat::State {
       asio::steady_timer timer(state_.io);
       for (;;) {
         try {
-          std::unique_ptr<wire::Stream> stream = co_await wire::connect(to_, beat_connect_seconds);
+          const wire::Purpose purpose = wire::purpose_of(state_.hello);
+          std::unique_ptr<wire::Stream> stream =
+              co_await wire::connect(to_, beat_connect_seconds, state_.credentials, purpose);
           connection_ = wire::Connection::start(std::move(stream), *this, false);
           echo_ = 0;
           send_hello(*connection_, state_.hello, index_);
@@ -112,6 +114,9 @@ struct Heartbeat::State {
     std::shared_ptr<wire::Connection> connection_;
   };
 
+  explicit State(const wire::Credentials& c) : credentials(c) {}
+
+  const wire::Credentials& credentials;
   wire::Hello hello;
   mutable std::mutex mutex;  // guards progress, news and unacked
   std::condition_variable acked;
@@ -123,13 +128,15 @@ struct Heartbeat::State {
   std::thread thread;
 };
 
-Heartbeat::Heartbeat(const std::vector<wire::Endpoint>& shards) : shards_(shards) {}
+Heartbeat::Heartbeat(const std::vector<wire::Endpoint>& shards,
+                     const wire::Credentials& credentials)
+    : shards_(shards), credentials_(credentials) {}
 
 Heartbeat::~Heartbeat() { stop(); }
 
 void Heartbeat::start(const wire::Hello& hello) {
   stop();
-  state_ = std::make_unique<State>();
+  state_ = std::make_unique<State>(credentials_);
   state_->hello = hello;
   state_->hello.role = wire::Role::beat;
   state_->news.assign(shards_.size(), {.waiting = {}, .failure = {}, .heard = Clock::now()});

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "trainer/ps_links.h"
 #include "wire/connection.h"
+#include "wire/credentials.h"
 
 namespace paddle {
 
@@ -18,7 +19,8 @@ void send_hello(wire::Connection& to, wire::Hello hello, uint32_t shard);
 
 class Heartbeat final : public Heartbeats {
  public:
-  explicit Heartbeat(const std::vector<wire::Endpoint>& shards);
+  // The credentials outlive it.
+  Heartbeat(const std::vector<wire::Endpoint>& shards, const wire::Credentials& credentials);
   ~Heartbeat() override;  // stops
   Heartbeat(const Heartbeat&) = delete;
   Heartbeat& operator=(const Heartbeat&) = delete;
@@ -34,6 +36,7 @@ class Heartbeat final : public Heartbeats {
  private:
   struct State;
   const std::vector<wire::Endpoint> shards_;
+  const wire::Credentials& credentials_;
   std::unique_ptr<State> state_;
 };
 

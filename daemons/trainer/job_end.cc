@@ -37,12 +37,14 @@ void JobEnd::complete(wire::Phase phase, const std::string& what, std::vector<bo
   }
   for (size_t i = 0; i < ids.size(); ++i)
     if (!done[i]) links_.require_open(i);
-  const auto missing = [&]() -> const LinkState* {
+  // Looks at all of them: a shard that has acknowledged it may be gone before another one has.
+  const auto missing = [&] {
+    const LinkState* first = nullptr;
     for (size_t i = 0; i < ids.size(); ++i) {
       done[i] = done[i] || links_[i].acked(ids[i]);
-      if (!done[i]) return &links_[i];
+      if (!done[i] && first == nullptr) first = &links_[i];
     }
-    return nullptr;
+    return first;
   };
   const auto waiting = [&] {
     const LinkState* link = missing();

@@ -169,8 +169,10 @@ void JobInput::declare(Arguments& a) {
 }
 
 void JobEvaluator::declare(Arguments& a) {
-  a.required("type", type,
-             "accuracy, classification_error (1 - accuracy), auc (over the whole pass) or mean");
+  a.required(
+      "type", type,
+      "accuracy, classification_error (1 - accuracy), auc (over the whole pass), batch_auc (of the "
+      "last batch), log_loss, calibration (mean prediction over mean label) or mean");
   a.optional("name", name, "by which it is reported; without it the type");
   a.optional("input", input,
              "required: scores [N, classes]; for auc probabilities [N, 2]; for mean anything");

@@ -10,25 +10,28 @@ namespace paddle {
 namespace {
 
 JoinSetup join_setup(const JoinDriver::Parts& p, double peer_timeout) {
-  JoinSetup out{.shards = {},
-                .holds = std::vector<bool>(p.links.size(), false),
-                .slices = p.layout.slices.size(),
-                .peer_timeout = peer_timeout};
+  JoinSetup out{
+      .shards = {},
+      .holds = std::vector<bool>(p.links.size(), false),
+      .slices = p.layout.slices.size() + p.cut.trainer.tables.size() * p.cut.table_shards.size(),
+      .peer_timeout = peer_timeout};
   for (size_t i = 0; i < p.links.size(); ++i) out.shards.push_back(p.links[i].endpoint());
   for (const SliceLayout::Slice& s : p.layout.slices) out.holds[s.shard] = true;
+  for (const size_t shard : p.cut.table_shards) out.holds[shard] = true;
   return out;
 }
 
 }  // namespace
 
-std::string awaited_text(const ParamExchange& exchange, const SliceLayout& layout,
-                         const Links& links, uint64_t step) {
+std::string awaited_text(const ParamExchange& exchange, const RowExchange& rows,
+                         const SliceLayout& layout, const Links& links, uint64_t step) {
   constexpr double silence_shown = 3;  // seconds; a shard answers a heartbeat every second
   const auto id = exchange.first_awaited();
-  if (!id) return "nothing";
-  const size_t shard = layout.slices[*id].shard;
-  const std::string at =
-      text("pserver ", links[shard].endpoint(), " (", layout.names[*id], ", step ", step, ")");
+  const auto part = rows.first_awaited();
+  if (!id && !part) return "nothing";
+  const size_t shard = id ? layout.slices[*id].shard : part->shard;
+  const std::string at = text("pserver ", links[shard].endpoint(), " (",
+                              id ? layout.names[*id] : part->table, ", step ", step, ")");
   const double silent = links.silent_for(shard);
   if (silent > silence_shown)
     return text(at, ", which has not answered for ", static_cast<int>(silent), " s");
@@ -46,7 +49,7 @@ const JoinDecision& JoinDriver::run(const std::string& init, uint64_t first_step
   joining_.start(init, first_step, finished, p_.links.now());
   const auto what = [&] {
     return joining_.phase() == Joining::Phase::values
-               ? awaited_text(p_.exchange, p_.layout, p_.links, joining_.decision().step)
+               ? awaited_text(p_.exchange, p_.rows, p_.layout, p_.links, joining_.decision().step)
                : joining_.waiting_for();
   };
   const auto check = [&] {
@@ -67,7 +70,7 @@ void JoinDriver::look() {
     look_at(i);
     perform();
   }
-  if (joining_.phase() == Joining::Phase::values && p_.exchange.none_awaited())
+  if (joining_.phase() == Joining::Phase::values && p_.exchange.none_awaited() && p_.rows.joined())
     joining_.values_arrived(p_.links.now());
 }
 
@@ -118,6 +121,7 @@ bool JoinDriver::perform(const JoinAction& a) {
     case Kind::exchange:
       p_.exchange.join(joining_.decision().epoch, joining_.decision().step,
                        joining_.slice_states());
+      p_.rows.join(joining_.decision().epoch, joining_.decision().step, joining_.slice_states());
       return true;
     case Kind::configure:
     case Kind::rollback:
@@ -149,9 +153,10 @@ void JoinDriver::join(size_t shard, uint64_t id) {
   const JoinDecision& d = joining_.decision();
   uint64_t step = d.step;
   if (joining_.hello().mode != wire::Mode::sync) {
-    step = std::max(step, p_.exchange.updates().pushed_to(shard));
-    p_.exchange.updates().joining(shard, d.step, joining_.slice_states(),
+    step = std::max({step, p_.exchange.updates().pushed_to(shard), p_.rows.pushed(shard)});
+    p_.exchange.updates().joining(shard, step, joining_.slice_states(),
                                   joining_.answers().base(shard));
+    p_.rows.joining(shard, step, joining_.slice_states());
   }
   p_.links.request(shard, id, wire::Join{d.epoch, step});
 }
@@ -159,7 +164,8 @@ void JoinDriver::join(size_t shard, uint64_t id) {
 // A shard that lost its state goes on with what this trainer knows of it.
 void JoinDriver::configure(size_t shard, uint64_t id) {
   JoinDecision d = joining_.decision();
-  if (!d.continues) return send_first_values(p_.links, shard, id, p_.cut, p_.scope, d, init_);
+  if (!d.continues)
+    return send_first_values(p_.links, shard, id, p_.cut, p_.scope, d, init_, sent_rows_);
   lent_ = std::make_unique<Scope>();
   for (const std::string& name : p_.scope.names())
     if (const Tensor& t = p_.scope.find(name)->tensor; !t.empty())
@@ -174,7 +180,7 @@ void JoinDriver::configure(size_t shard, uint64_t id) {
     d.step = std::min(d.step, p_.exchange.updates().version(i));
   }
   if (d.step == ~uint64_t{0}) d.step = 0;
-  send_first_values(p_.links, shard, id, p_.cut, *lent_, d, init_);
+  send_first_values(p_.links, shard, id, p_.cut, *lent_, d, init_, sent_rows_);
 }
 
 void JoinDriver::check() {

@@ -11,12 +11,13 @@
 #include "trainer/exchange.h"
 #include "trainer/joining.h"
 #include "trainer/ps_links.h"
+#include "trainer/row_exchange.h"
 
 namespace paddle {
 
 // What an exchange waits for: "pserver a:1 (fc_0.w_0, step 7), which is waiting for trainer 1".
-std::string awaited_text(const ParamExchange& exchange, const SliceLayout& layout,
-                         const Links& links, uint64_t step);
+std::string awaited_text(const ParamExchange& exchange, const RowExchange& rows,
+                         const SliceLayout& layout, const Links& links, uint64_t step);
 
 class JoinDriver {
  public:
@@ -26,6 +27,7 @@ class JoinDriver {
     const SliceLayout& layout;
     Links& links;
     ParamExchange& exchange;
+    RowExchange& rows;
     std::function<void()> first_values;  // into the scope, located
   };
   JoinDriver(Parts parts, wire::Hello hello, double peer_timeout);
@@ -55,6 +57,7 @@ class JoinDriver {
   Joining joining_;
   std::string init_;
   std::unique_ptr<Scope> lent_;  // values that a shard is sent in place of the client's
+  std::vector<std::vector<std::byte>> sent_rows_;  // first ones, until the shard has them
   std::vector<uint64_t> asked_;  // the request whose Ack is awaited, of each shard; 0 for none
 };
 

@@ -22,7 +22,8 @@ uint64_t LinkState::expect_ack(std::span<std::byte> landing) {
 
 std::span<const std::span<std::byte>> LinkState::land(const wire::Message& message, uint64_t bulk) {
   if (const auto* values = std::get_if<wire::Values>(&message.body))
-    return exchange_->landing(index_, *values, bulk);
+    return is_rows(*values) ? rows_->landing(index_, *values, bulk)
+                            : exchange_->landing(index_, *values, bulk);
   const auto found = landings_.find(message.id);
   require(std::holds_alternative<wire::Ack>(message.body) && found != landings_.end() &&
               found->second.size() == bulk,
@@ -33,7 +34,7 @@ std::span<const std::span<std::byte>> LinkState::land(const wire::Message& messa
 
 void LinkState::handle(wire::Message& message) {
   if (const auto* values = std::get_if<wire::Values>(&message.body)) {
-    exchange_->arrived(index_, *values);
+    is_rows(*values) ? rows_->arrived(index_, *values) : exchange_->arrived(index_, *values);
   } else if (const auto* ack = std::get_if<wire::Ack>(&message.body)) {
     landings_.erase(message.id);
     last_ack_ = std::max(last_ack_, message.id);

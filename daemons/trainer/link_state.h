@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "trainer/exchange.h"
+#include "trainer/row_exchange.h"
 #include "wire/messages.h"
 
 namespace paddle {
@@ -21,7 +22,10 @@ class LinkState {
   uint32_t index() const { return index_; }
   const std::string& endpoint() const { return endpoint_; }
   // Whom the values of slices concern; outlives the connections.
-  void deliver_to(ParamExchange& exchange) { exchange_ = &exchange; }
+  void deliver_to(ParamExchange& exchange, RowExchange& rows) {
+    exchange_ = &exchange;
+    rows_ = &rows;
+  }
 
   // ---- events
   // The connection is dropped, and nothing that belonged to it counts any more.
@@ -54,7 +58,12 @@ class LinkState {
  private:
   const uint32_t index_;
   const std::string endpoint_;
+  bool is_rows(const wire::Values& values) const {
+    return !values.parts.empty() && rows_->owns(values.parts[0].slice);
+  }
+
   ParamExchange* exchange_ = nullptr;
+  RowExchange* rows_ = nullptr;
   std::optional<wire::Welcome> welcome_;
   std::optional<wire::Failure> failure_;
   bool broken_ = false;

@@ -10,12 +10,22 @@ std::string number_text(double value, int digits) {
   return out;
 }
 
+Meter::Meter(const std::vector<Evaluator>& evaluators) : evaluators_(&evaluators) {
+  size_t numbers = 0;
+  for (const Evaluator& e : evaluators) {
+    at_.push_back(numbers);
+    numbers += e.numbers();
+  }
+  sums_.resize(numbers);
+}
+
 void Meter::add(int64_t samples, double cost, std::span<const double> values) {
   samples_ += samples;
   cost_ += cost * static_cast<double>(samples);
-  for (size_t i = 0; i < sums_.size(); ++i)
-    sums_[i] =
-        (*evaluators_)[i].running ? values[i] : sums_[i] + values[i] * static_cast<double>(samples);
+  for (size_t e = 0; e < at_.size(); ++e)
+    for (size_t i = at_[e]; i < at_[e] + (*evaluators_)[e].numbers(); ++i)
+      sums_[i] = (*evaluators_)[e].running ? values[i]
+                                           : sums_[i] + values[i] * static_cast<double>(samples);
 }
 
 void Meter::clear() {
@@ -26,20 +36,21 @@ void Meter::clear() {
 
 double Meter::value(size_t i) const {
   const Evaluator& e = (*evaluators_)[i];
-  double v = sums_[i];
+  double v = sums_[at_[i]];
+  if (!e.under.empty()) return sums_[at_[i] + 1] != 0 ? v / sums_[at_[i] + 1] : 0;
   if (!e.running) v = samples_ ? v / static_cast<double>(samples_) : 0;
   return e.inverted ? 1 - v : v;
 }
 
 std::vector<std::pair<std::string, double>> Meter::evaluators() const {
   std::vector<std::pair<std::string, double>> out;
-  for (size_t i = 0; i < sums_.size(); ++i) out.emplace_back((*evaluators_)[i].name, value(i));
+  for (size_t i = 0; i < at_.size(); ++i) out.emplace_back((*evaluators_)[i].name, value(i));
   return out;
 }
 
 std::string Meter::evaluators_text(int digits) const {
   std::string out;
-  for (size_t i = 0; i < sums_.size(); ++i)
+  for (size_t i = 0; i < at_.size(); ++i)
     out += (out.empty() ? "" : "  ") + (*evaluators_)[i].name + "=" + number_text(value(i), digits);
   return out;
 }

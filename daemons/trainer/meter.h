@@ -18,16 +18,17 @@ std::string number_text(double value, int digits = 6);
 
 class Meter {
  public:
-  explicit Meter(const std::vector<Evaluator>& evaluators)
-      : evaluators_(&evaluators), sums_(evaluators.size()) {}
+  explicit Meter(const std::vector<Evaluator>& evaluators);
 
-  // Adds one batch: its size, its cost, and the values of the evaluators.
+  // Adds one batch: its size, its cost, and the numbers of the evaluators, one after the other.
   void add(int64_t samples, double cost, std::span<const double> values);
   void clear();
 
   int64_t samples() const { return samples_; }
   double cost() const { return samples_ ? cost_ / static_cast<double>(samples_) : 0; }
   double value(size_t i) const;
+  // Of a ratio: what is divided, and by what.
+  std::pair<double, double> ratio(size_t i) const { return {sums_[at_[i]], sums_[at_[i] + 1]}; }
   // Names of the evaluators with their values.
   std::vector<std::pair<std::string, double>> evaluators() const;
   // "accuracy=0.97  auc=0.9"
@@ -37,6 +38,7 @@ class Meter {
   const std::vector<Evaluator>* evaluators_;
   int64_t samples_ = 0;
   double cost_ = 0;
+  std::vector<size_t> at_;    // where the numbers of each evaluator begin
   std::vector<double> sums_;  // of averaged ones: sum over samples; of running ones: the last value
 };
 

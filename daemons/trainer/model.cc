@@ -125,7 +125,9 @@ class ModelBuilder {
   void evaluator(const JobEvaluator& e) {
     Evaluator out{.name = e.name.empty() ? e.type : e.name};
     attempt(e.at, [&] {
-      static const Names types = {"accuracy", "auc", "classification_error", "mean"};
+      static const Names types = {
+          "accuracy", "auc", "batch_auc", "calibration", "classification_error",
+          "log_loss", "mean"};
       const bool compares = e.type != "mean";
       if (std::find(types.begin(), types.end(), e.type) == types.end())
         throw Error(Error::Kind::config, "there is no evaluator '", e.type, "'",
@@ -140,11 +142,17 @@ class ModelBuilder {
       if (e.type == "accuracy" || e.type == "classification_error") {
         out.var = accuracy(builder_, in, label, e.k);
         out.inverted = e.type != "accuracy";
-      } else if (e.type == "auc") {
+      } else if (e.type == "auc" || e.type == "batch_auc") {
         const Auc a = auc(builder_, in, label, {.num_thresholds = e.num_thresholds});
-        out.var = a.auc;
+        out.var = e.type == "auc" ? a.auc : a.batch_auc;
         out.states = a.states;
+        if (e.type == "auc") out.histogram = {a.states[2], a.states[3]};
         out.running = true;
+      } else if (e.type == "log_loss") {
+        out.var = mean(builder_, cross_entropy(builder_, in, label));
+      } else if (e.type == "calibration") {
+        out.var = mean(builder_, slice(builder_, in, {1}, {1}, {2}));
+        out.under = mean(builder_, cast(builder_, label, builder_.var(in).dtype));
       } else {
         out.var = mean(builder_, in);
       }
@@ -164,7 +172,10 @@ class ModelBuilder {
 
 Names Model::fetches() const {
   Names out = {cost};
-  for (const Evaluator& e : evaluators) out.push_back(e.var);
+  for (const Evaluator& e : evaluators) {
+    out.push_back(e.var);
+    if (!e.under.empty()) out.push_back(e.under);
+  }
   return out;
 }
 

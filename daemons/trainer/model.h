@@ -17,7 +17,11 @@ struct Evaluator {
   bool running = false;   // var already covers all batches since its states were cleared; else
                           // batches are averaged
   bool inverted = false;  // report 1 - var
+  std::string under;      // a second variable: report the sum of var over the sum of it; "" = none
   Names states;           // cleared at the start of a pass
+  Names histogram;        // auc: of these, the counts of both labels over the pass
+
+  size_t numbers() const { return under.empty() ? 1 : 2; }  // fetched after every batch
 };
 
 struct Model {
@@ -30,7 +34,7 @@ struct Model {
   std::vector<ParamGrad> params;  // with their gradients
   std::string digest;  // of the training program: a saved state belongs to it where both agree
 
-  Names fetches() const;  // the cost, then the evaluators
+  Names fetches() const;  // the cost, then the numbers of the evaluators
 };
 
 enum class ModelKind {

@@ -41,32 +41,28 @@ ExchangeOptions exchange_options(const PsOptions& o, const Cut& cut) {
 PsClient::PsClient(const Cut& cut, Scope& scope, const PsOptions& options,
                    std::function<void()> first_values)
     : PsClient(cut, scope, options, std::move(first_values),
-               std::make_unique<TcpLinks>(options.shards, options.peer_timeout,
+               std::make_unique<TcpLinks>(options.shards, options.credentials, options.peer_timeout,
                                           options.spin_microseconds)) {}
 
 PsClient::PsClient(const Cut& cut, Scope& scope, const PsOptions& options,
                    std::function<void()> first_values, std::unique_ptr<Links> links)
-    : cut_(cut),
+    : StepExchange(cut, exchange_options(options, cut), std::move(links)),
+      cut_(cut),
       scope_(scope),
       options_(options),
-      layout_(cut),
-      links_(std::move(links)),
-      exchange_(make_exchange(layout_, exchange_options(options, cut), *links_)),
       driver_({.cut = cut,
                .scope = scope,
                .layout = layout_,
                .links = *links_,
                .exchange = *exchange_,
+               .rows = rows_,
                .first_values =
                    [this, first = std::move(first_values)] {
                      first();
                      locate();
                    }},
               with_incarnation(options.hello), options.peer_timeout),
-      end_(*links_, driver_, options.peer_timeout),
-      streams_(exchange_->manner() == ParamExchange::Manner::streams) {
-  links_->deliver_to(*exchange_);
-}
+      end_(*links_, driver_, options.peer_timeout) {}
 
 // ---- joining
 
@@ -100,19 +96,20 @@ Rewind PsClient::rejoin() {
 
 // Where everybody goes on although something is missing.
 void PsClient::report_lost() {
-  uint64_t most = 0;
-  size_t at = 0;
-  for (size_t i = 0; i < exchange_->updates().lost().size(); ++i)
-    if (exchange_->updates().lost()[i] > most) {
-      most = exchange_->updates().lost()[i];
-      at = i;
-    }
-  if (most <= reported_lost_) return;
-  log_warn(text("up to ", most - reported_lost_, " updates of '", layout_.names[at],
-                "' were lost with pserver ", (*links_)[layout_.slices[at].shard].endpoint(),
-                ": they came after its last snapshot (--snapshot_dir, --snapshot_period); ", most,
-                " since this trainer began"));
-  reported_lost_ = most;
+  const auto report = [&](std::span<const uint64_t> lost, uint64_t& reported, const auto& part) {
+    const auto most = std::max_element(lost.begin(), lost.end());
+    if (most == lost.end() || *most <= reported) return;
+    const auto [name, shard] = part(static_cast<size_t>(most - lost.begin()));
+    log_warn(text("up to ", *most - reported, " updates of '", name, "' were lost with pserver ",
+                  (*links_)[shard].endpoint(),
+                  ": they came after its last snapshot (--snapshot_dir, --snapshot_period); ",
+                  *most, " since this trainer began"));
+    reported = *most;
+  };
+  report(exchange_->updates().lost(), reported_lost_, [&](size_t i) {
+    return RowExchange::Awaited{layout_.names[i], layout_.slices[i].shard};
+  });
+  report(rows_.lost(), reported_rows_, [&](size_t i) { return rows_.part_text(i); });
 }
 
 void PsClient::recover(const Disrupted& broken) {
@@ -126,6 +123,7 @@ void PsClient::recover(const Disrupted& broken) {
       exchange_->manner() == ParamExchange::Manner::repeats_steps && driver_.decision().knows_step;
   steps_.place(to, repeats, options_.hello.mode != wire::Mode::sync, first_step_);
   exchange_->updates().goes_on(to.step);
+  rows_.goes_on(to.step);
   report_lost();
   to.why = broken.why;
   log_info(text("all pservers are back: going on with step ", to.step));
@@ -145,8 +143,9 @@ void PsClient::guarded(const Body& body) {
 // For the values of slices.
 template <class Done>
 void PsClient::wait(const Done& done) {
-  links_->wait([&] { return awaited_text(*exchange_, layout_, *links_, steps_.range().step); },
-               done, [&] { return end_.check(); });
+  links_->wait(
+      [&] { return awaited_text(*exchange_, rows_, layout_, *links_, steps_.range().step); }, done,
+      [&] { return end_.check(); });
 }
 
 // ---- a step
@@ -155,6 +154,7 @@ void PsClient::begin_step(uint64_t step, const wire::Position& begin, const wire
   steps_.begin({step, begin, end});
   end_.goes_on();
   exchange_->begin_step(steps_.range());
+  rows_.begin_step(steps_.range());
   if (!streams_) return;
   guarded([&] {
     links_->poll();  // whatever has come is used from here on
@@ -163,18 +163,8 @@ void PsClient::begin_step(uint64_t step, const wire::Position& begin, const wire
   });
 }
 
-// Where nothing is waited for, the connections are served while a step is computed: else an
-// exchange would last several steps. What breaks there is mended when the next step begins.
-void PsClient::push(int32_t param, const View& grad, uint64_t) {
-  if (!exchange_->may_push()) guarded([&] { wait([&] { return exchange_->may_push(); }); });
-  exchange_->push(param, static_cast<const std::byte*>(grad.data));
-  if (streams_) links_->poll_sometimes();
-}
-
-void PsClient::pull(int32_t param, const View&, uint64_t) {
-  if (streams_) return links_->poll_sometimes();
-  if (exchange_->may_read(param)) return;
-  guarded([&] { wait([&] { return exchange_->may_read(param); }); });
+void PsClient::await(const Condition& done) {
+  guarded([&] { wait(done); });
 }
 
 void PsClient::end_step() {
@@ -188,7 +178,8 @@ void PsClient::end_step() {
 // ---- outside steps
 
 void PsClient::refresh(uint64_t step) {
-  guarded([&] { wait([&] { return exchange_->settled(step); }); });
+  guarded([&] { wait([&] { return exchange_->settled(step) && rows_.settled(step); }); });
+  rows_.read_at(step);
 }
 
 std::optional<uint64_t> PsClient::collect() {
@@ -219,6 +210,7 @@ void PsClient::finish(uint64_t step) {
     refresh(step);
     end_.finish();
   });
+  rows_.read_at(wire::any_version);  // others may go on
 }
 
 void PsClient::wait_for_others() {

@@ -1,6 +1,6 @@
 // The trainer's side of the pservers: gradients go out as they are made, parameters come in before
-// they are needed. It puts the pieces together: connections (ps_links.h), joining (joining.h) and
-// an exchange (exchange.h), and is the one place that blocks.
+// they are needed. It puts the pieces together: connections and exchanges (step_exchange.h) and
+// joining (joining.h), and is the one place that blocks.
 //
 // Recovery is one thing, whatever broke (a connection, a pserver, this process): greet all shards
 // again, find the step at which all of them can go on (ps_join.h), and compute that step anew. A
@@ -21,13 +21,16 @@
 #include "trainer/job_end.h"
 #include "trainer/join_driver.h"
 #include "trainer/ps_links.h"
+#include "trainer/step_exchange.h"
 #include "trainer/step_track.h"
+#include "wire/credentials.h"
 #include "wire/stream.h"
 
 namespace paddle {
 
 struct PsOptions {
   std::vector<wire::Endpoint> shards;
+  wire::Credentials credentials;
   wire::Hello hello;
   double peer_timeout = 600;       // seconds without a pserver before the trainer gives up
   int64_t spin_microseconds = -1;  // wire/spin.h
@@ -36,7 +39,7 @@ struct PsOptions {
   uint64_t geo_steps = 0;
 };
 
-class PsClient : public Remote {
+class PsClient final : public StepExchange {
  public:
   // `cut` and `scope` outlive the client. The scope holds the parameters; slices land in their
   // memory. `first_values` puts first values into the scope anew: it is called when the job has to
@@ -62,11 +65,6 @@ class PsClient : public Remote {
 
   // Around each run of the trainer half. Any of these may throw Rewind.
   void begin_step(uint64_t step, const wire::Position& begin, const wire::Position& end);
-  bool reads_later() const override {
-    return exchange_->manner() == ParamExchange::Manner::repeats_steps;
-  }
-  void push(int32_t param, const View& grad, uint64_t step) override;
-  void pull(int32_t param, const View& value, uint64_t step) override;
   void end_step();
 
   // The parameters in the scope become those that `step` would compute with.
@@ -88,7 +86,6 @@ class PsClient : public Remote {
   void report(const wire::Progress& progress) { links_->heartbeats().report(progress); }
   // This trainer is about to fail: the peers that wait for it learn why.
   void send_final_error(const std::string& message);
-  const SentUpdates& updates() const { return exchange_->updates(); }
 
  private:
   template <class Done>
@@ -96,22 +93,19 @@ class PsClient : public Remote {
   template <class Body>
   void guarded(const Body& body);
   [[noreturn]] void recover(const Disrupted& broken);
+  void await(const Condition& done) override;
   void report_lost();
 
   const Cut& cut_;
   Scope& scope_;
   const PsOptions options_;
-  SliceLayout layout_;
-  const std::unique_ptr<Links> links_;
-  std::unique_ptr<ParamExchange> exchange_;
   JoinDriver driver_;
   JobEnd end_;
   StepTrack steps_;
   std::string init_;  // digest of the first values
   uint64_t first_step_ = 0;
   int recoveries_ = 0;  // since the last whole step
-  uint64_t reported_lost_ = 0;
-  const bool streams_;  // the exchange does
+  uint64_t reported_lost_ = 0, reported_rows_ = 0;
 };
 
 }  // namespace paddle

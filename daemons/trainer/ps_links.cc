@@ -10,8 +10,8 @@ Links::Links(const std::vector<std::string>& endpoints, double peer_timeout, Hea
     states_.emplace_back(static_cast<uint32_t>(i), endpoints[i]);
 }
 
-void Links::deliver_to(ParamExchange& exchange) {
-  for (LinkState& s : states_) s.deliver_to(exchange);
+void Links::deliver_to(ParamExchange& exchange, RowExchange& rows) {
+  for (LinkState& s : states_) s.deliver_to(exchange, rows);
 }
 
 ShardNews Links::news() const {

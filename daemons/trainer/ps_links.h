@@ -57,7 +57,7 @@ class Links : public ShardSender {
   size_t size() const { return states_.size(); }
   LinkState& operator[](size_t shard) { return states_[shard]; }
   const LinkState& operator[](size_t shard) const { return states_[shard]; }
-  void deliver_to(ParamExchange& exchange);
+  void deliver_to(ParamExchange& exchange, RowExchange& rows);
   virtual Time now() const = 0;
 
   // ---- connections

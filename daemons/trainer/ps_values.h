@@ -15,9 +15,11 @@ namespace paddle {
 // Of all values that shards are given.
 std::string digest_of_values(const Cut& cut, const Scope& scope);
 
-// Configures a shard and sends it its values; `id` is that of the message which Ack answers.
+// Configures a shard and sends it its values; `id` is that of the message which Ack answers. `kept`
+// stays until then.
+using SentRows = std::vector<std::vector<std::byte>>;
 void send_first_values(Links& links, size_t shard, uint64_t id, const Cut& cut, const Scope& scope,
-                       const JoinDecision& decision, const std::string& init);
+                       const JoinDecision& decision, const std::string& init, SentRows& kept);
 
 // Waits until the second holds; the first completes "waiting for …".
 using WaitUntil =

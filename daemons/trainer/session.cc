@@ -27,10 +27,12 @@ wire::Mode wire_mode(TrainMode mode) {
   return wire::Mode::sync;
 }
 
-PsOptions ps_options(const Options& o, const Cluster& cluster, const Model& model) {
+PsOptions ps_options(const Options& o, const Cluster& cluster, const Names& endpoints,
+                     const Model& model) {
   PsOptions out;
-  for (const std::string& e : cluster.dense)
+  for (const std::string& e : endpoints)
     out.shards.push_back(wire::parse_endpoint(e, "the pserver"));
+  out.credentials = wire::client_credentials(credential_files(o));
   out.hello = wire::make_hello(wire::Role::trainer);
   out.hello.job = o.text("job_name");
   out.hello.new_job = o.flag("new_job");
@@ -78,10 +80,12 @@ std::unique_ptr<PsClient> Session::make_client(ModelKind kind) {
       "--seed=0 takes another seed in every process, and trainers of one job need the same: give "
       "them one");
   const Cluster cluster = cluster_of(options_);
-  const PsOptions ps = ps_options(options_, cluster, model_);
-  cut_ = transpile(model_.net.main, model_.net.startup, cut_options(options_, cluster));
+  JobCut made = cut_program(model_.net.main, model_.net.startup, options_, cluster);
+  cut_ = std::move(made.cut);
+  model_.test.tables = cut_.trainer.tables;  // it looks up the same rows
+  const PsOptions ps = ps_options(options_, cluster, made.endpoints, model_);
   for (const std::string& note : cut_.notes) log_info(note);
-  log_info("parameters on pservers:\n" + placement_table(cut_, cluster.dense));
+  log_info("parameters on pservers:\n" + placement_table(cut_, made.endpoints));
   return std::make_unique<PsClient>(cut_, scope_, ps, [this] { initialize(); });
 }
 
@@ -162,7 +166,9 @@ const Session::Outcome& Session::run(Plan& plan, const Reader& reader, const Bat
     throw;
   }
   outcome_.cost = read_number(plan.fetched(0).dtype, plan.fetched(0).data);
-  outcome_.values.resize(model_.evaluators.size());
+  size_t numbers = 0;
+  for (const Evaluator& e : model_.evaluators) numbers += e.numbers();
+  outcome_.values.resize(numbers);
   for (size_t i = 0; i < outcome_.values.size(); ++i)
     outcome_.values[i] = read_number(plan.fetched(i + 1).dtype, plan.fetched(i + 1).data);
   require(std::isfinite(outcome_.cost), Error::Kind::numeric, "the cost is ", outcome_.cost, " ",

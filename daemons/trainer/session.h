@@ -52,7 +52,7 @@ class Session {
   // number.
   struct Outcome {
     double cost = 0;
-    std::vector<double> values;
+    std::vector<double> values;  // the numbers of all evaluators, one after the other
   };
   const Outcome& run(Plan& plan, const Reader& reader, const Batch& batch, uint64_t step);
   // Plans for the training program and the test program, with cost and evaluators fetched.

@@ -23,8 +23,9 @@ std::vector<std::string> texts(const std::vector<wire::Endpoint>& endpoints) {
 // One connection: it connects again and again until the shard greets back.
 class TcpLinks::Link : public wire::Handler {
  public:
-  Link(asio::io_context& io, wire::Endpoint to, LinkState& state)
-      : io_(io), to_(std::move(to)), state_(state) {}
+  Link(asio::io_context& io, wire::Endpoint to, const wire::Credentials& credentials,
+       LinkState& state)
+      : io_(io), to_(std::move(to)), credentials_(credentials), state_(state) {}
 
   void greet(const wire::Hello& hello) {
     hang_up();
@@ -66,7 +67,9 @@ class TcpLinks::Link : public wire::Handler {
         if (attempt != attempt_) co_return;
       }
       try {
-        std::unique_ptr<wire::Stream> stream = co_await wire::connect(to_, connect_seconds);
+        const wire::Purpose purpose = wire::purpose_of(hello);
+        std::unique_ptr<wire::Stream> stream =
+            co_await wire::connect(to_, connect_seconds, credentials_, purpose);
         if (attempt != attempt_) co_return;
         connection_ = wire::Connection::start(std::move(stream), *this, false);
         if (failed_attempts_++ == 0) state_.unreachable("it does not greet back");
@@ -74,28 +77,37 @@ class TcpLinks::Link : public wire::Handler {
         co_return;
       } catch (const Error& e) {
         if (attempt != attempt_) co_return;
+        if (e.kind() == Error::Kind::config) co_return refused(e.what());
         state_.unreachable(e.what());
         ++failed_attempts_;
       }
     }
   }
 
+  // Token or certificates do not fit: as where the shard itself refuses.
+  void refused(const std::string& why) {
+    wire::Message message{.body = wire::Failure{wire::FailureCode::refused, why}};
+    state_.handle(message);
+  }
+
   asio::io_context& io_;
   const wire::Endpoint to_;
+  const wire::Credentials& credentials_;
   LinkState& state_;
   std::shared_ptr<wire::Connection> connection_;
   uint64_t attempt_ = 0;     // a new one ends those before
   int failed_attempts_ = 0;  // since a shard last greeted back
 };
 
-TcpLinks::TcpLinks(const std::vector<wire::Endpoint>& shards, double peer_timeout,
-                   int64_t spin_microseconds)
+TcpLinks::TcpLinks(const std::vector<wire::Endpoint>& shards, wire::Credentials credentials,
+                   double peer_timeout, int64_t spin_microseconds)
     : Links(texts(shards), peer_timeout, heartbeat_),
       work_(io_.get_executor()),
       spin_(spin_microseconds),
-      heartbeat_(shards) {
+      credentials_(std::move(credentials)),
+      heartbeat_(shards, credentials_) {
   for (size_t i = 0; i < shards.size(); ++i)
-    links_.push_back(std::make_unique<Link>(io_, shards[i], (*this)[i]));
+    links_.push_back(std::make_unique<Link>(io_, shards[i], credentials_, (*this)[i]));
 }
 
 TcpLinks::~TcpLinks() {
@@ -114,6 +126,10 @@ void TcpLinks::send(uint32_t shard, const wire::Push& push, std::span<const wire
 
 void TcpLinks::send(uint32_t shard, const wire::Pull& pull) {
   if (links_[shard]->open()) links_[shard]->connection().send(0, pull);
+}
+
+void TcpLinks::send(uint32_t shard, const wire::PullRows& pull, wire::Bytes ids) {
+  if (links_[shard]->open()) links_[shard]->connection().send(0, pull, ids);
 }
 
 void TcpLinks::request(size_t shard, uint64_t id, const wire::Body& body, wire::Bytes bulk) {

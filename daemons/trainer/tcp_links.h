@@ -9,14 +9,15 @@
 #include "trainer/heartbeat.h"
 #include "trainer/ps_links.h"
 #include "wire/connection.h"
+#include "wire/credentials.h"
 #include "wire/spin.h"
 
 namespace paddle {
 
 class TcpLinks final : public Links {
  public:
-  TcpLinks(const std::vector<wire::Endpoint>& shards, double peer_timeout,
-           int64_t spin_microseconds);
+  TcpLinks(const std::vector<wire::Endpoint>& shards, wire::Credentials credentials,
+           double peer_timeout, int64_t spin_microseconds);
   ~TcpLinks() override;
 
   Time now() const override { return Clock::now(); }
@@ -25,6 +26,7 @@ class TcpLinks final : public Links {
   bool open(size_t shard) const override;
   void send(uint32_t shard, const wire::Push& push, std::span<const wire::Bytes> bulk) override;
   void send(uint32_t shard, const wire::Pull& pull) override;
+  void send(uint32_t shard, const wire::PullRows& pull, wire::Bytes ids) override;
   void request(size_t shard, uint64_t id, const wire::Body& body, wire::Bytes bulk) override;
   void flush() override;
   void poll() override { io_.poll(); }
@@ -42,6 +44,7 @@ class TcpLinks final : public Links {
   asio::io_context io_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   wire::Spin spin_;
+  const wire::Credentials credentials_;
   std::vector<std::unique_ptr<Link>> links_;
   Heartbeat heartbeat_;
   Time last_poll_{};

@@ -144,8 +144,9 @@ class TrainLoop {
     }
     client_->wait_for_save();
     client_->say_bye();
-    if (client_->updates().dropped() > 0)
-      log_warn(text(client_->updates().dropped(), " gradients were too old and not applied"));
+    if (const uint64_t dropped = client_->updates().dropped() + client_->rows().dropped();
+        dropped > 0)
+      log_warn(text(dropped, " gradients were too old and not applied"));
   }
 
   // For the pservers, which show it in their status.

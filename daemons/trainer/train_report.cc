@@ -2,11 +2,13 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <tuple>
 
 #include "base/log.h"
 #include "base/run_main.h"
 #include "base/wrap.h"
 #include "obs/plot.h"
+#include "obs/tally.h"
 
 namespace paddle {
 namespace {
@@ -95,9 +97,37 @@ void TrainReport::pass_ended(const Meter& meter) {
   pass_rate_ = seconds > 0 ? static_cast<double>(meter.samples()) / seconds : -1;
   costs_.push_back(meter.cost());
   if (progress_.active()) draw(meter);
+  if (events_on()) report_tallies(meter);
   report(event::PassEnded{trainer_id(), static_cast<int64_t>(s_.at.pass),
                           static_cast<int64_t>(s_.at.batch), meter.samples(), meter.cost(),
                           meter.evaluators()});
+}
+
+// What evaluators that are no means need to be put together with those of other trainers.
+void TrainReport::report_tallies(const Meter& meter) {
+  const std::vector<Evaluator>& evaluators = s_.model().evaluators;
+  for (size_t i = 0; i < evaluators.size(); ++i) {
+    const Evaluator& e = evaluators[i];
+    auto tally = event::Tally{.trainer = trainer_id(), .pass = static_cast<int64_t>(s_.at.pass)};
+    tally.evaluator = e.name;
+    std::vector<std::string> parts{""};
+    if (!e.under.empty()) {
+      std::tie(tally.over, tally.under) = meter.ratio(i);
+    } else if (!e.histogram.empty()) {
+      const auto positive = s_.scope().tensor(e.histogram[0]).values<int64_t>(),
+                 negative = s_.scope().tensor(e.histogram[1]).values<int64_t>();
+      tally.bins = static_cast<int64_t>(positive.size());
+      parts = histogram_texts(positive, negative);
+      if (parts.empty()) parts.emplace_back();  // a pass without records
+    } else {
+      continue;
+    }
+    tally.parts = static_cast<int64_t>(parts.size());
+    for (tally.part = 0; tally.part < tally.parts; ++tally.part) {
+      tally.counts = parts[static_cast<size_t>(tally.part)];
+      emit(tally);
+    }
+  }
 }
 
 void TrainReport::pass_complete() {

@@ -40,6 +40,7 @@ class TrainReport {
  private:
   void report(const event::Any& event);
   void report_progress(const Meter& meter);
+  void report_tallies(const Meter& meter);
   void draw(const Meter& meter);
   void draw_curve() const;
   void log_end() const;

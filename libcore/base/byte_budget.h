@@ -76,7 +76,7 @@ class ByteClaim {
   }
 
   uint64_t bytes() const { return bytes_; }
-  const ByteBudget* budget() const { return budget_; }
+  ByteBudget* budget() const { return budget_; }
 
  private:
   ByteBudget* budget_;

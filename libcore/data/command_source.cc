@@ -13,17 +13,23 @@
 
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/log.h"
 
 extern char** environ;
 
 namespace paddle {
 namespace {
 
+constexpr int look_milliseconds = 200;  // between two looks whether to stop
+
 class CommandSource : public ByteSource {
  public:
   CommandSource(const std::string& shell, std::string file, const char* standard_input,
-                std::shared_ptr<const std::atomic<bool>> stop)
-      : shell_(shell), file_(std::move(file)), stop_(std::move(stop)) {
+                std::shared_ptr<const std::atomic<bool>> stop, double quiet_seconds)
+      : shell_(shell),
+        file_(std::move(file)),
+        stop_(std::move(stop)),
+        quiet_looks_(static_cast<int64_t>(quiet_seconds * 1000 / look_milliseconds)) {
     std::array<int, 2> ends;
     if (::pipe2(ends.data(), O_CLOEXEC) != 0)
       throw Error(Error::Kind::io, "cannot make a pipe: ", std::strerror(errno));
@@ -66,10 +72,16 @@ class CommandSource : public ByteSource {
   }
 
  private:
-  void wait_for_output() const {
+  void wait_for_output() {
     pollfd wanted{output_.get(), POLLIN, 0};
-    while (::poll(&wanted, 1, 200) <= 0)
+    for (int64_t looks = 1; ::poll(&wanted, 1, look_milliseconds) <= 0; ++looks) {
       require(!stop_ || !*stop_, Error::Kind::io, file_, ": stopped while '", shell_, "' ran");
+      if (looks < quiet_looks_ || reported_) continue;
+      reported_ = true;
+      log_warn(text(file_, ": the pipe command '", shell_, "' (process ", pid_,
+                    ") has printed nothing for ", quiet_looks_ * look_milliseconds / 1000,
+                    " s; it is still waited for"));
+    }
   }
 
   int wait_for_end() {
@@ -90,7 +102,9 @@ class CommandSource : public ByteSource {
 
   std::string shell_, file_;
   std::shared_ptr<const std::atomic<bool>>
-      stop_;  // shared with the caller, which may end the reading
+      stop_;             // shared with the caller, which may end the reading
+  int64_t quiet_looks_;  // after which a silent command is reported
+  bool reported_ = false;
   Descriptor output_;
   pid_t pid_ = 0;
 };
@@ -112,11 +126,12 @@ std::string hadoop_command(const std::string& file, const HdfsConfig& hdfs) {
 
 std::unique_ptr<ByteSource> open_command(const std::string& command, const std::string& file,
                                          const HdfsConfig& hdfs,
-                                         std::shared_ptr<const std::atomic<bool>> stop) {
+                                         std::shared_ptr<const std::atomic<bool>> stop,
+                                         double quiet_seconds) {
   const std::string group = "( " + command + " )";
   if (file.starts_with("hdfs:") || file.starts_with("afs:"))
     return std::make_unique<CommandSource>(hadoop_command(file, hdfs) + " | " + group, file,
-                                           "/dev/null", std::move(stop));
+                                           "/dev/null", std::move(stop), quiet_seconds);
   if (command == "cat") return open_bytes(file);
   if (::access(file.c_str(), R_OK) != 0)
     throw Error(Error::Kind::io, "cannot read the data file ", file, ": ", std::strerror(errno),
@@ -125,8 +140,9 @@ std::unique_ptr<ByteSource> open_command(const std::string& command, const std::
        {std::pair{".gz", "zcat"}, {".xz", "xzcat"}, {".zst", "zstdcat"}})
     if (file.ends_with(end))
       return std::make_unique<CommandSource>(text(unpack, " | ", group), file, file.c_str(),
-                                             std::move(stop));
-  return std::make_unique<CommandSource>(command, file, file.c_str(), std::move(stop));
+                                             std::move(stop), quiet_seconds);
+  return std::make_unique<CommandSource>(command, file, file.c_str(), std::move(stop),
+                                         quiet_seconds);
 }
 
 }  // namespace paddle

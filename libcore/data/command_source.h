@@ -18,8 +18,10 @@ struct HdfsConfig {  // how `hadoop fs` reaches hdfs: and afs: paths; empty: as 
 // command "cat" starts no process for local files. read() throws Error(data) at the end where the
 // command failed. Once `stop` is true, a read that waits for a slow command throws Error(io) within
 // 200 ms. Throws Error(io) where there is no such file.
+// A command that prints nothing for `quiet_seconds` is reported in the log, once.
 std::unique_ptr<ByteSource> open_command(const std::string& command, const std::string& file,
                                          const HdfsConfig& hdfs = {},
-                                         std::shared_ptr<const std::atomic<bool>> stop = nullptr);
+                                         std::shared_ptr<const std::atomic<bool>> stop = nullptr,
+                                         double quiet_seconds = 30);
 
 }  // namespace paddle

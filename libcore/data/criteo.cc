@@ -8,6 +8,7 @@
 #include "data/datasets.h"
 #include "data/formats.h"
 #include "data/generate_clicks.h"
+#include "data/generated_lines.h"
 
 namespace paddle {
 namespace {
@@ -75,24 +76,6 @@ std::vector<FieldSpec> criteo_fields(const CriteoKeys& keys) {
   return fields;
 }
 
-// Says of the records of another reader that they were generated.
-class GeneratedClicks : public Reader {
- public:
-  GeneratedClicks(std::unique_ptr<Reader> reader, std::string source)
-      : reader_(std::move(reader)), source_(std::move(source)) {}
-  const std::vector<FieldSpec>& fields() const override { return reader_->fields(); }
-  bool next(Batch& batch) override { return reader_->next(batch); }
-  Position position() const override { return reader_->position(); }
-  void seek(Position position) override { reader_->seek(position); }
-  int64_t records() const override { return reader_->records(); }
-  std::string source() const override { return source_; }
-  bool generated() const override { return true; }
-
- private:
-  std::unique_ptr<Reader> reader_;
-  std::string source_;
-};
-
 std::unique_ptr<Reader> open_criteo(const ReaderSpec& spec, const CriteoKeys& keys) {
   std::vector<FieldSpec> fields = criteo_fields(keys);
   rename_fields(fields, spec);
@@ -106,13 +89,8 @@ std::unique_ptr<Reader> open_criteo(const ReaderSpec& spec, const CriteoKeys& ke
   const uint64_t seed = spec.seed;
   const auto open = [=](const std::string&) { return click_log(seed, first, count); };
   auto reader = read_lines(std::move(format), "criteo", {{generated_name}, open}, spec);
-  char auc[16];
-  std::snprintf(auc, sizeof auc, "%.4f",
-                attainable_auc(seed, first, std::min<uint64_t>(count, 20000)));
-  return std::make_unique<GeneratedClicks>(
-      std::move(reader),
-      text("criteo: no files are named: ", count, " records generated from seed ", seed,
-           "; the best AUC that a model can reach is ", auc));
+  const double best = attainable_auc(seed, first, std::min<uint64_t>(count, 20000));
+  return as_generated(std::move(reader), generated_source("criteo", count, seed, best));
 }
 
 OpenReader declare_criteo(Arguments& a) {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/error.h"
 #include "base/random.h"
 
 namespace paddle {

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+
+#include "data/generated_lines.h"
 
 namespace paddle {
 namespace {
@@ -13,8 +14,8 @@ constexpr std::array<double, criteo_categories> click_values{
 // Middle of the numbers, how often they are missing (in percent), and their weights.
 constexpr std::array<double, criteo_numbers> middle{1, 4, 6, 7, 1500, 60, 3, 8, 50, 1, 3, 1, 5};
 constexpr std::array<int, criteo_numbers> missing{45, 0, 21, 21, 2, 22, 4, 0, 4, 45, 4, 76, 21};
-constexpr std::array<double, criteo_numbers> weight{0.3, 0, 0.25, 0, -0.2, 0, 0.25,
-                                                    0,   0, -0.3, 0, 0.4,  0};
+constexpr std::array<double, criteo_numbers> weight{0.6, 0, 0.5,  0, -0.4, 0, 0.5,
+                                                    0,   0, -0.6, 0, 0.8,  0};
 constexpr double bias = -1.3, category_weight = 0.6, pair_weight = 0.6;
 constexpr uint32_t learnable = 64;  // values beyond are too rare to be learnt: their weight is 0
 constexpr std::array<std::pair<size_t, size_t>, 2> pairs{{{5, 16}, {8, 18}}};
@@ -32,34 +33,6 @@ double signed_unit(const RandomStream& random, uint64_t index) {
   return 2 * random.uniform_double(index) - 1;
 }
 
-class ClickLog : public ByteSource {
- public:
-  ClickLog(uint64_t seed, uint64_t first, uint64_t count)
-      : model_(seed), next_(first), end_(first + count) {}
-  size_t read(std::span<char> to) override {
-    size_t n = 0;
-    while (n < to.size()) {
-      if (at_ == line_.size()) {
-        if (next_ == end_) break;
-        line_.clear();
-        at_ = 0;
-        model_.append_line(model_.record(next_++), line_);
-      }
-      const size_t part = std::min(to.size() - n, line_.size() - at_);
-      std::memcpy(to.data() + n, line_.data() + at_, part);
-      n += part;
-      at_ += part;
-    }
-    return n;
-  }
-
- private:
-  ClickModel model_;
-  uint64_t next_, end_;
-  std::string line_;
-  size_t at_ = 0;
-};
-
 }  // namespace
 
 Click ClickModel::record(uint64_t i) const {
@@ -70,7 +43,7 @@ Click ClickModel::record(uint64_t i) const {
     const double u = random.uniform_double(drawn++), v = random.uniform_double(drawn++);
     if (u * 100 < missing[n]) continue;
     // The logarithm of v / (1 - v) is logistic: as many numbers below the middle as above it.
-    const double x = std::min(largest, middle[n] * v / (1 - v));
+    const double x = std::min(largest, middle[n] * std::sqrt(v / (1 - v)));
     out.numbers[n] = static_cast<int64_t>(x) - (n == 1 ? 2 : 0);  // the second has negative ones
   }
   for (size_t k = 0; k < criteo_categories; ++k) {
@@ -120,7 +93,9 @@ void ClickModel::append_line(const Click& click, std::string& to) const {
 }
 
 std::unique_ptr<ByteSource> click_log(uint64_t seed, uint64_t first, uint64_t count) {
-  return std::make_unique<ClickLog>(seed, first, count);
+  return generated_lines(first, count, [model = ClickModel(seed)](uint64_t i, std::string& to) {
+    model.append_line(model.record(i), to);
+  });
 }
 
 // The sum over pairs of p_i (1 - p_j), of those that are in the right order over all; equal ones

@@ -86,6 +86,20 @@ void Columns::append(const Columns& other, const std::string& file) {
   }
 }
 
+void Columns::permute_field(size_t field, std::span<const uint32_t> order) {
+  const Column& from = columns_[field];
+  Column to;
+  const bool dense = fields_[field].lod_level == 0;
+  const size_t element = size_of(fields_[field].dtype), record = record_bytes(fields_[field]);
+  for (const uint32_t row : order) {
+    const size_t begin = dense ? row * record : (row == 0 ? 0 : from.ends[row - 1]) * element;
+    const size_t end = dense ? begin + record : from.ends[row] * element;
+    to.bytes.append(from.bytes.data() + begin, end - begin);
+    if (!dense) to.ends.push_back(to.bytes.size() / element);
+  }
+  columns_[field] = std::move(to);
+}
+
 void Columns::clear() {
   for (Column& c : columns_) {
     c.bytes.cut(0);

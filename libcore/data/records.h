@@ -80,6 +80,8 @@ class Columns : public Records {
   void end_record(const std::string& file);
   // Adds the records of `other`, which has the same fields. Throws Error(data) above the limit.
   void append(const Columns& other, const std::string& file);
+  // Record i gets what record order[i] had in this field; `order` is a permutation.
+  void permute_field(size_t field, std::span<const uint32_t> order);
   // Forgets all records and keeps the memory.
   void clear();
 

@@ -5,9 +5,23 @@
 #include <numeric>
 #include <thread>
 
+#include "base/random.h"
+#include "base/suggest.h"
 #include "data/formats.h"
 
 namespace paddle {
+namespace {
+
+std::string_view without_id(std::string_view line, const SlotSpec& spec, const LineReader& at) {
+  if (!spec.record_ids) return line;
+  const std::string_view whole = line, count = next_word(line), id = next_word(line);
+  if (count != "1" || id.empty())
+    at.fail("'1' and the id of the record at the start of the line", quoted(whole),
+            "let the pipe command print it, or call set_parse_ins_id(False)");
+  return line;
+}
+
+}  // namespace
 
 std::optional<FileList::Item> FileList::next() {
   const std::lock_guard lock(mutex_);
@@ -41,7 +55,7 @@ bool SlotStream::next(Batch& batch) {
     if (!lines_->next(line)) {
       lines_.reset();
     } else if (format_->is_record(line)) {
-      format_->parse(line, *lines_, columns_);
+      format_->parse(without_id(line, spec_, *lines_), *lines_, columns_);
       columns_.end_record(lines_->path());
     }
   }
@@ -72,7 +86,7 @@ void SlotMemory::load(const std::vector<std::string>& files, int threads) {
         for (std::string_view line; lines.next(line);) {
           require(!*spec_.stop, Error::Kind::io, item->file, ": stopped while it was read");
           if (!format->is_record(line)) continue;
-          format->parse(line, lines, *parts[item->index]);
+          format->parse(without_id(line, spec_, lines), lines, *parts[item->index]);
           parts[item->index]->end_record(item->file);
         }
       } catch (...) {
@@ -98,6 +112,24 @@ void SlotMemory::load(const std::vector<std::string>& files, int threads) {
 }
 
 void SlotMemory::shuffle_records(uint64_t seed) { shuffle(order_, seed, 0); }
+
+void SlotMemory::shuffle_slots(const std::vector<std::string>& names, uint64_t seed) {
+  std::vector<std::string> known;
+  for (const FieldSpec& slot : spec_.slots) known.push_back(slot.name);
+  std::vector<size_t> fields;
+  for (const std::string& name : names) {
+    const auto found = std::find(known.begin(), known.end(), name);
+    require(found != known.end(), Error::Kind::config, "the data set has no slot '", name, "'",
+            did_you_mean(name, known), "; its slots are ", listed(known));
+    fields.push_back(static_cast<size_t>(found - known.begin()));
+  }
+  std::vector<uint32_t> order(order_.size());
+  for (const size_t field : fields) {
+    std::iota(order.begin(), order.end(), 0u);
+    shuffle(order, seed, hash_text(known[field]));
+    columns_.permute_field(field, order);
+  }
+}
 
 void SlotMemory::clear() {
   columns_ = Columns(spec_.slots, spec_.memory_limit);

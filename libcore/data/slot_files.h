@@ -15,6 +15,7 @@ struct SlotSpec {
   std::string command = "cat";   // open_command() says what it gets
   HdfsConfig hdfs;
   int64_t batch_size = 32;
+  bool record_ids = false;  // lines begin with "1 <id of the record>", which is passed over
   // Set to make waiting readers end; shared with them.
   std::shared_ptr<std::atomic<bool>> stop = std::make_shared<std::atomic<bool>>(false);
   uint64_t memory_limit = uint64_t{64} << 30;  // SlotMemory only
@@ -66,6 +67,9 @@ class SlotMemory {
   // Makes a load() that another thread is in throw Error(io) soon.
   void stop() { *spec_.stop = true; }
   void shuffle_records(uint64_t seed);
+  // Exchanges the values of these slots among the records, each slot by itself: what a model loses
+  // by that is what the slot is worth to it. Throws Error(config) for a name that is no slot.
+  void shuffle_slots(const std::vector<std::string>& names, uint64_t seed);
   int64_t size() const { return static_cast<int64_t>(order_.size()); }
   void clear();
 

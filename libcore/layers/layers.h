@@ -108,6 +108,56 @@ std::string prelu(const Builder& b, const std::string& x, const std::string& mod
 std::string create_parameter(const Builder& b, const Shape& shape,
                              const CreateParameterOptions& options = {});
 
+struct NceOptions {
+  ParamAttr param_attr = {}, bias_attr = {};
+  std::string sample_weight = {};  // a variable; "" = every row counts alike
+  int32_t num_neg_samples = 10;
+  std::string name = {};
+  std::string sampler = "uniform";  // or "log_uniform"
+  int32_t seed = 0;                 // 0 = that of the program
+  bool is_sparse = false;
+};
+// Noise-contrastive estimation: the cost of each row, divided by num_neg_samples + 1.
+std::string nce(const Builder& b, const std::string& input, const std::string& label,
+                int64_t num_total_classes, const NceOptions& options = {});
+
+struct SampledSoftmaxOptions {
+  int32_t num_true = 1;  // classes of a row
+  bool remove_accidental_hits = true;
+  int32_t seed = 0;  // 0 = that of the program
+};
+// softmax_with_cross_entropy over each row's own classes and num_samples that are drawn.
+std::string sampled_softmax_with_cross_entropy(const Builder& b, const std::string& logits,
+                                               const std::string& label, int32_t num_samples,
+                                               const SampledSoftmaxOptions& options = {});
+
+struct HsigmoidOptions {
+  ParamAttr param_attr = {}, bias_attr = {};
+  std::string name = {};
+  bool is_sparse = false;
+};
+// The cost of each row's class in a binary tree of classes.
+std::string hsigmoid(const Builder& b, const std::string& input, const std::string& label,
+                     int64_t num_classes, const HsigmoidOptions& options = {});
+
+struct SequenceConvOptions {
+  int32_t filter_size = 3, filter_stride = 1;
+  std::optional<int32_t> padding_start = {};
+  ParamAttr param_attr = {}, bias_attr = {};
+  std::string act = {}, name = {};
+};
+std::string sequence_conv(const Builder& b, const std::string& input, int64_t num_filters,
+                          const SequenceConvOptions& options = {});
+
+struct DataNormOptions {
+  std::string act = {};
+  float epsilon = 1e-5f;
+  float batch_size = 1e4f, batch_sum = 0, batch_square_sum = 1e4f;  // at the start
+  std::string name = {};
+};
+std::string data_norm(const Builder& b, const std::string& input,
+                      const DataNormOptions& options = {});
+
 // ---- Layers without parameters ----------------------------------------------------------------
 
 struct Pool2dOptions {

@@ -86,8 +86,8 @@ std::vector<Parameter> declared(const Row& row, const Extra&... extra) {
 std::span<const LayerRow> layer_rows() {
   static const std::vector<LayerRow> all = [] {
     std::vector<LayerRow> rows;
-    for (auto* topic :
-         {core_rows, loss_rows, math_rows, shape_rows, fill_rows, logic_rows, op_rows}) {
+    for (auto* topic : {core_rows, loss_rows, math_rows, shape_rows, fill_rows, logic_rows,
+                        sampling_rows, op_rows}) {
       const std::vector<LayerRow> some = topic();
       rows.insert(rows.end(), some.begin(), some.end());
     }

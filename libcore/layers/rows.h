@@ -8,13 +8,14 @@
 
 namespace paddle {
 
-std::vector<LayerRow> core_rows();   // with parameters, on images and sequences
-std::vector<LayerRow> loss_rows();   // losses and metrics
-std::vector<LayerRow> math_rows();   // arithmetic and activations
-std::vector<LayerRow> shape_rows();  // shapes, types
-std::vector<LayerRow> fill_rows();   // values from nothing
-std::vector<LayerRow> logic_rows();  // comparisons and what is made of them
-std::vector<LayerRow> op_rows();     // one op each; see op_layers.h
+std::vector<LayerRow> core_rows();      // with parameters, on images and sequences
+std::vector<LayerRow> loss_rows();      // losses and metrics
+std::vector<LayerRow> math_rows();      // arithmetic and activations
+std::vector<LayerRow> shape_rows();     // shapes, types
+std::vector<LayerRow> fill_rows();      // values from nothing
+std::vector<LayerRow> logic_rows();     // comparisons and what is made of them
+std::vector<LayerRow> sampling_rows();  // outputs of many classes, filters over sequences
+std::vector<LayerRow> op_rows();        // one op each; see op_layers.h
 
 // The variables that a list of names stands for.
 inline Names resolved(const Resolve& at, const Refs& refs) {

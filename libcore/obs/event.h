@@ -100,6 +100,30 @@ struct PassEnded {
   }
 };
 
+// Sums behind an evaluator that is no mean, so that those of several trainers can be put together.
+struct Tally {
+  static constexpr const char* kind = "tally";
+  static constexpr const char* when =
+      "a trainer has done the last batch of a pass with an auc or a ratio among its evaluators; "
+      "just before `pass_ended`";
+  int64_t trainer = 0, pass = 0, part = 0, parts = 0, bins = 0;
+  std::string evaluator, counts;
+  double over = 0, under = 0;
+  template <class Self, class Visit>
+  static void each(Self& e, Visit&& visit) {
+    visit("trainer", e.trainer, "its id; 0 without pservers");
+    visit("pass", e.pass, "the pass, counted from 0");
+    visit("evaluator", e.evaluator, "its name");
+    visit("part", e.part, "number of this event among the `parts` of the evaluator, from 0");
+    visit("parts", e.parts, "how many events belong together");
+    visit("over", e.over, "ratio: what is divided");
+    visit("under", e.under, "ratio: by what");
+    visit("bins", e.bins, "auc: bins of the probability; 0 for a ratio");
+    visit("counts", e.counts,
+          "auc: clicks and others in each bin, packed (`libcore/obs/tally.cc`)");
+  }
+};
+
 struct TestResult {
   static constexpr const char* kind = "test_result";
   static constexpr const char* when = "trainer 0 has tested the model on the test data";
@@ -206,8 +230,9 @@ struct Dropped {
   }
 };
 
-using Any = std::variant<Started, Listening, Joined, Training, Progress, PassEnded, TestResult,
-                         Saved, Waiting, RolledBack, Warning, Failed, Finished, Exit, Dropped>;
+using Any =
+    std::variant<Started, Listening, Joined, Training, Progress, Tally, PassEnded, TestResult,
+                 Saved, Waiting, RolledBack, Warning, Failed, Finished, Exit, Dropped>;
 
 // Who reports it, and when: the first fields of every line.
 struct Source {

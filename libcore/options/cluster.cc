@@ -151,4 +151,8 @@ void settle_local(Options& options) {
     options.replace("local", "false", "pservers are given: " + options.source("pservers"));
 }
 
+CredentialFiles credential_files(const Options& o) {
+  return {o.text("token_file"), o.text("cert_file"), o.text("key_file"), o.text("ca_file")};
+}
+
 }  // namespace paddle

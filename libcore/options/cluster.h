@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/credential_files.h"
 #include "options/options.h"
 
 namespace paddle {
@@ -33,6 +34,9 @@ struct Cluster {
 
 // Throws one Error(config) with every problem of pservers, ports, ids and modes.
 Cluster cluster_of(const Options& options);
+
+// What --token_file, --cert_file, --key_file and --ca_file name.
+CredentialFiles credential_files(const Options& options);
 
 // Settles `local` where it was not given: false where pservers or cluster_train are. To be called
 // once, after the job file was read; --print_config is right only after it. Throws Error(config)

@@ -1,12 +1,13 @@
 // Rows about the cluster. Which program acts on them:
 //   both      port, ports_num, ports_num_for_sparse (trainer: where to connect; pserver: where to
 //             listen), num_gradient_servers and job_name (trainer: sent in Hello; pserver: where
-//             given, others are refused), peer_timeout, spin_microseconds, comment and nics
-//             (logged)
+//             given, others are refused), peer_timeout, spin_microseconds, token_file, cert_file,
+//             key_file, ca_file (also status), comment and nics (logged)
 //   trainer   pservers, trainer_id, new_job, local, cluster_train, sync, async, half_async,
 //             geo_steps (all through options/cluster.h), async_merge, async_queue_size,
 //             slice_var_up, min_block_size, split_method
-//   pserver   host, ready_file, exit_when_done, lease_seconds, reconnect_seconds, on_trainer_loss,
+//   pserver   host, insecure, ready_file, exit_when_done, lease_seconds, reconnect_seconds,
+//   on_trainer_loss,
 //             max_staleness, async_lagged_grad_discard_ratio, snapshot_dir, snapshot_period,
 //             snapshots_keep, log_period_server
 //   run       role, is_worker, current_endpoint, kubernetes, pservers_num, pserver_service
@@ -83,6 +84,8 @@ OptionTable shared_rows() {
        .in_job_file = false},
   };
   rows.insert(rows.end(), more.begin(), more.end());
+  const OptionTable security = security_rows();
+  rows.insert(rows.end(), security.begin(), security.end());
   return rows;
 }
 
@@ -143,7 +146,8 @@ OptionTable pserver_rows() {
   return {
       {.name = "host",
        .default_value = "",
-       .help = "Address or name to listen on; \"\" is every address of the machine",
+       .help = "Address or name to listen on; \"\" is every address of the machine, or "
+               "127.0.0.1 without token_file, certificates and insecure",
        .group = serving,
        .environment = {"PADDLE_CURRENT_IP", "POD_IP"}},
       {"ready_file", text, "",
@@ -223,13 +227,16 @@ OptionTable trainer_cluster_rows() {
        cut_rows()});
 }
 
-OptionTable pserver_options() { return join({shared_rows(), pserver_rows(), common_options()}); }
+OptionTable pserver_options() {
+  return join({shared_rows(), {insecure_row()}, pserver_rows(), common_options()});
+}
 
 OptionTable status_options() {
   using enum OptionType;
   const std::string group = "Output";
   return join({{pservers_row()},
                port_rows(),
+               security_rows(),
                {{"watch", flag, "false", "Show it again every second until Ctrl-C", group},
                 {"json", flag, "false", "One JSON object per look instead of tables", group}},
                answer_rows()});
@@ -311,6 +318,8 @@ OptionTable machine_rows() {
       row("slurm", flag, "false", "Take nodes and node_rank from the variables of Slurm's srun"),
       row("stop_with_input", flag, "false",
           "Stop when standard input ends, or says nothing for 15 s: whoever started this is gone"),
+      row("token_with_input", flag, "false",
+          "Take the job's token from the first line of standard input; --hosts sends it"),
   };
 }
 
@@ -341,6 +350,8 @@ std::string program_with(const std::string& name) {
   if (has(run_rows())) return "paddle run";
   if (has(launch_rows())) return "paddle launch";
   if (has(status_options())) return "paddle status";
+  if (has(token_options())) return "paddle token";
+  if (has(certs_options())) return "paddle certs";
   return "";
 }
 

@@ -21,6 +21,14 @@ OptionTable trainer_cluster_rows();
 // paddle pserver, paddle_pserver.
 OptionTable pserver_options();
 
+// token_file, cert_file, key_file and ca_file: of every program that connects or listens.
+OptionTable security_rows();
+// Of the pserver: listening for others without these.
+Option insecure_row();
+// paddle token, paddle certs.
+OptionTable token_options();
+OptionTable certs_options();
+
 // paddle status.
 OptionTable status_options();
 

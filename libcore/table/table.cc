@@ -46,6 +46,13 @@ size_t Table::bytes() const {
          removed_.capacity() * sizeof(RemovedId);
 }
 
+size_t Table::bytes_bound(size_t ids) const {
+  const bool waits = options_.admission.min_count > 1;
+  return store_.bytes_bound(ids) + waiting_.bytes_bound(waits ? ids : 0) +
+         before_.bytes_bound(ids) + (dump_ ? dump_->saved.bytes_bound(ids) : 0) +
+         removed_.capacity() * sizeof(RemovedId);
+}
+
 void Table::write_first(uint64_t id, float* out) const {
   init_row(options_.init, key_, id, options_.width, out);
   if (options_.bf16)
@@ -89,7 +96,7 @@ void Table::begin_round(uint64_t step) {
 
 // Whether an id without a row gets one with this update.
 bool Table::admit(uint64_t id, uint64_t step) {
-  const Admission& a = options_.admission;
+  const RowAdmission& a = options_.admission;
   if (a.probability < 1 &&
       RandomStream(key_ ^ admission_stream, id).uniform(step) >= a.probability) {
     ++counters_.not_admitted;

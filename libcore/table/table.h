@@ -22,7 +22,7 @@
 namespace paddle {
 
 // Which ids get a row. Both are off by default; the updates of an id without a row are dropped.
-struct Admission {
+struct RowAdmission {
   uint32_t min_count = 0;  // the id's updates, this one included
   float probability = 1;   // decided per update, from the seed, the id and the step
 };
@@ -44,7 +44,7 @@ struct TableOptions {
   std::string rule = "sgd";
   NamedNumbers settings;  // of the rule
   float l2 = 0;           // decay of the rows that an update touches
-  Admission admission;
+  RowAdmission admission;
   Expiry expiry;
   size_t memory_limit = 0;  // bytes; 0 = none
   bool evict = false;       // at the limit: remove rows with the lowest scores, not refuse new ones
@@ -67,6 +67,8 @@ class Table {
   size_t rows() const { return store_.size(); }
   // All memory of the table, and that of old rows and of ids that wait for admission.
   size_t bytes() const;
+  // No more than this after an update of so many ids, whatever they are.
+  size_t bytes_bound(size_t ids) const;
   // Memory of the rows and their index alone.
   size_t row_memory() const { return store_.bytes(); }
 

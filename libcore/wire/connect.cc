@@ -4,6 +4,8 @@
 
 #include "base/endpoint.h"
 #include "base/error.h"
+#include "wire/credentials.h"
+#include "wire/opening.h"
 #include "wire/tcp_stream.h"
 
 namespace paddle::wire {
@@ -44,6 +46,50 @@ asio::awaitable<std::unique_ptr<Stream>> connect(Endpoint to, double seconds) {
   if (socket.local_endpoint(error) == socket.remote_endpoint(error))
     throw refuse("nobody listens there");
   co_return std::make_unique<TcpStream>(std::move(socket));
+}
+
+namespace {
+
+std::string why_cut(const Credentials& credentials) {
+  return text(
+      "it closed the connection before the ", credentials.token ? "token" : "certificate",
+      " was accepted: does it run with ", credentials.token ? "--token_file" : "--cert_file",
+      credentials.token && credentials.tls ? " and --cert_file" : "", ", as this process does?");
+}
+
+}  // namespace
+
+asio::awaitable<std::unique_ptr<Stream>> connect(Endpoint to, double seconds,
+                                                 const Credentials& credentials, Purpose purpose) {
+  const auto begin = std::chrono::steady_clock::now();
+  std::unique_ptr<Stream> stream = co_await connect(to, seconds);
+  if (!credentials) co_return stream;
+  if (credentials.tls) stream = credentials.tls->over(std::move(stream), to.host);
+  // Both outlive this coroutine where somebody ends it: the callback has them, too.
+  const auto timer = std::make_shared<asio::steady_timer>(stream->executor());
+  const auto result = std::make_shared<std::optional<Opening::Result>>();
+  timer->expires_at(begin + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                std::chrono::duration<double>(seconds)));
+  const auto opening = Opening::start(
+      std::move(stream),
+      [token = credentials.token, purpose](const Binding& binding) {
+        return token ? client_handshake(*token, purpose, binding, new_nonce()) : await_acceptance();
+      },
+      [timer, result](Opening::Result r) {
+        r.failed = nullptr;
+        result->emplace(std::move(r));
+        timer->cancel();
+      });
+  boost::system::error_code ignored;
+  if (!*result) co_await timer->async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  if (!*result) opening->drop();
+  const std::string start = "cannot connect to " + to.text() + ": ";
+  if (!*result)
+    throw Error(Error::Kind::peer, start, "it did not prove who it is within ", seconds,
+                " s: does it run with the same options for tokens and certificates?");
+  if ((*result)->stream) co_return std::move((*result)->stream);
+  throw Error((*result)->again ? Error::Kind::peer : Error::Kind::config, start,
+              (*result)->cut ? why_cut(credentials) : (*result)->problem);
 }
 
 }  // namespace paddle::wire

@@ -19,7 +19,8 @@ std::string remedy(const boost::system::error_code& error, uint16_t port) {
 
 }  // namespace
 
-Listener::Listener(asio::io_context& io, const std::string& host, uint16_t port) : acceptor_(io) {
+Listener::Listener(asio::io_context& io, const std::string& host, uint16_t port, Reach reach)
+    : acceptor_(io) {
   boost::system::error_code error;
   const std::string where = (host.empty() ? "*" : host) + ":" + std::to_string(port);
   const auto check = [&] {
@@ -38,6 +39,12 @@ Listener::Listener(asio::io_context& io, const std::string& host, uint16_t port)
   acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
   acceptor_.bind(at, error);
   check();
+  require(reach == Reach::everywhere || at.address().is_loopback(), Error::Kind::config,
+          "will not listen on ", where,
+          ": other machines reach it, and anybody there could read and change the model. Give all "
+          "processes of the job a --token_file ('paddle token --new FILE' makes one), or "
+          "certificates (--cert_file, --key_file, --ca_file; see 'paddle certs'), or listen on "
+          "--host=127.0.0.1; on a network that you trust, --insecure allows it without protection");
   acceptor_.listen(tcp::acceptor::max_listen_connections, error);
   check();
   port_ = acceptor_.local_endpoint().port();

@@ -8,12 +8,17 @@
 
 namespace paddle::wire {
 
+// Who can reach a port: everybody where its connections are protected, else this machine.
+enum class Reach : uint8_t { loopback, everywhere };
+
 class Listener {
  public:
   // Binds and listens; port 0 lets the kernel choose. Throws Error(config) with a remedy where that
   // is not possible: the port is taken (and by whom, where /proc shows it), not allowed, or the
-  // address is not of this machine. `host` "" is every address.
-  Listener(asio::io_context& io, const std::string& host, uint16_t port);
+  // address is not of this machine. `host` "" is every address. An address that others can reach is
+  // refused where `reach` does not allow it.
+  Listener(asio::io_context& io, const std::string& host, uint16_t port,
+           Reach reach = Reach::loopback);
 
   uint16_t port() const { return port_; }
   // Hands every stream to `on_stream` from the thread that runs the io_context, until stop().

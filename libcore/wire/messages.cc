@@ -46,7 +46,7 @@ static_assert(same(FailureCode::protocol, msg::FailureCode::protocol) &&
 // And so are the structs that lie in a frame; the generated ones have no public fields to compare
 // offsets with, so those of the schema are written out.
 static_assert(offsetof(PushPart, based_on) == 0 && offsetof(PushPart, slice) == 8 &&
-              offsetof(PushPart, reserved) == 12 && sizeof(PushPart) == 16);
+              offsetof(PushPart, rows) == 12 && sizeof(PushPart) == 16);
 static_assert(offsetof(PullPart, version) == 0 && offsetof(PullPart, slice) == 8 &&
               offsetof(PullPart, reserved) == 12 && sizeof(PullPart) == 16);
 static_assert(offsetof(ValuesPart, version) == 0 && offsetof(ValuesPart, slice) == 8 &&

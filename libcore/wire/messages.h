@@ -108,6 +108,12 @@ struct ConfiguredVariable {  // a variable that the shard keeps: a slice or opti
   std::vector<int64_t> dims;
 };
 
+struct ConfiguredTable {  // a part of a sparse table that the shard keeps
+  uint32_t id = 0;        // behind those of all slices
+  uint32_t part = 0, parts = 1;
+  std::string spec;  // bytes, schemas/table.fbs
+};
+
 struct Configure {  // compare-and-set: the first wins. Values follow in SetValue messages
   uint64_t epoch = 0, step = 0;
   bool reset = false;  // replaces what is there
@@ -118,6 +124,7 @@ struct Configure {  // compare-and-set: the first wins. Values follow in SetValu
   std::string program;  // bytes, schemas/program.fbs
   std::vector<ConfiguredSlice> slices;
   std::vector<ConfiguredVariable> variables;
+  std::vector<ConfiguredTable> tables;
 };
 
 struct SetValue {  // bulk: bytes of variable `index` from `offset` on
@@ -133,12 +140,13 @@ struct Join {  // answered by Ack; rounds from `step` on wait for this trainer
 
 struct PushPart {
   uint64_t based_on = 0;  // async: version that the gradient was computed with
-  uint32_t slice = 0;
-  uint32_t reserved = 0;
+  uint32_t slice = 0;     // or part of a table
+  uint32_t rows = 0;      // of a table
 };
 
-// Gradients of one or more slices. Bulk: the gradients in the order of `parts`, one behind the
-// other. Answered by one Values (where `pull` is set) or Ack, once all slices have step + 1.
+// Gradients of one or more slices, or of one part of a table. Bulk: the gradients in the order of
+// `parts`, one behind the other; of a table, ids and then rows. Answered by one Values (where
+// `pull` is set; for a table without rows) or Ack, once all have step + 1.
 struct Push {
   uint64_t step = 0, epoch = 0;
   Position begin, end;
@@ -165,6 +173,21 @@ struct ValuesPart {
 
 struct Values {  // bulk: the slices in the order of `parts`
   std::span<const ValuesPart> parts;
+};
+
+// Instead of a version: whatever there is.
+inline constexpr uint64_t any_version = ~uint64_t{0};
+
+// Rows of one part of a table, answered by Values once it has the version. Bulk: ids.
+struct PullRows {
+  uint64_t epoch = 0, version = 0;  // as in PullPart, or any_version
+  uint32_t slice = 0, rows = 0;
+};
+
+struct SetRows {  // as SetValue, for a part of a table. Bulk: ids, then rows as floats
+  uint64_t epoch = 0;
+  uint32_t slice = 0, rows = 0;
+  bool last = false;
 };
 
 struct Fetch {  // bytes of a variable; answered by Ack with bulk
@@ -231,6 +254,14 @@ struct SliceStatus {
   std::string waiting;  // trainers that the round lacks
 };
 
+struct TableStatus {  // of the shard's part of a table
+  std::string name;
+  uint32_t part = 0, parts = 1;
+  uint64_t version = 0, rows = 0, bytes = 0;
+  uint64_t created = 0, not_admitted = 0, expired = 0, evicted = 0;  // since the shard has it
+  std::string waiting;  // trainers that the round lacks
+};
+
 // All that a shard has to say about itself.
 struct Status {
   uint64_t instance = 0;
@@ -251,10 +282,12 @@ struct Status {
   std::string waiting;
   uint64_t memory = 0;                         // bytes that the shard holds for its job
   uint64_t memory_held = 0, memory_limit = 0;  // of the pserver: all shards, and messages
+  std::vector<TableStatus> tables;
 };
 
-using Body = std::variant<Hello, Welcome, Configure, SetValue, Join, Push, Pull, Values, Fetch,
-                          Rollback, Complete, Progress, BeatAck, Ack, Failure, StatusAsk, Status>;
+using Body =
+    std::variant<Hello, Welcome, Configure, SetValue, Join, Push, Pull, Values, Fetch, Rollback,
+                 Complete, Progress, BeatAck, Ack, Failure, StatusAsk, Status, PullRows, SetRows>;
 
 struct Message {
   uint64_t id = 0;  // pairs an answer with its request

@@ -119,6 +119,11 @@ Configure read(Reader& r, const msg::Configure& m) {
     out.slices.push_back({s->id(), r.text(s->name()), r.text(s->grad()), s->block()});
   for (const msg::ConfiguredVariable* v : *m.variables())
     out.variables.push_back({r.text(v->name()), v->dtype(), r.numbers(v->dims())});
+  if (m.tables() != nullptr)
+    for (const msg::ConfiguredTable* t : *m.tables()) {
+      const std::vector<uint8_t> spec = r.numbers(t->spec());
+      out.tables.push_back({t->id(), t->part(), t->parts(), {spec.begin(), spec.end()}});
+    }
   return out;
 }
 
@@ -140,6 +145,14 @@ Push read(Reader& r, const msg::Push& m) {
 Pull read(Reader& r, const msg::Pull& m) { return {m.epoch(), r.structs<PullPart>(m.parts())}; }
 
 Values read(Reader& r, const msg::Values& m) { return {r.structs<ValuesPart>(m.parts())}; }
+
+PullRows read(Reader&, const msg::PullRows& m) {
+  return {.epoch = m.epoch(), .version = m.version(), .slice = m.slice(), .rows = m.rows()};
+}
+
+SetRows read(Reader&, const msg::SetRows& m) {
+  return {.epoch = m.epoch(), .slice = m.slice(), .rows = m.rows(), .last = m.last()};
+}
 
 Fetch read(Reader& r, const msg::Fetch& m) { return {r.text(m.variable()), m.offset(), m.bytes()}; }
 
@@ -223,16 +236,29 @@ Status read(Reader& r, const msg::Status& m) {
   if (m.slices() != nullptr)
     for (const msg::SliceStatus* s : *m.slices())
       out.slices.push_back({r.text(s->name()), s->bytes(), s->version(), r.text(s->waiting())});
+  if (m.tables() != nullptr)
+    for (const msg::TableStatus* t : *m.tables())
+      out.tables.push_back({.name = r.text(t->name()),
+                            .part = t->part(),
+                            .parts = t->parts(),
+                            .version = t->version(),
+                            .rows = t->rows(),
+                            .bytes = t->bytes(),
+                            .created = t->created(),
+                            .not_admitted = t->not_admitted(),
+                            .expired = t->expired(),
+                            .evicted = t->evicted(),
+                            .waiting = r.text(t->waiting())});
   if (m.last_errors() != nullptr)
     for (const flatbuffers::String* e : *m.last_errors()) out.last_errors.push_back(r.text(e));
   return out;
 }
 
 // In the order of Body; the union's number of a type is its place in it, counted from 1.
-using Tables =
-    std::tuple<msg::Hello, msg::Welcome, msg::Configure, msg::SetValue, msg::Join, msg::Push,
-               msg::Pull, msg::Values, msg::Fetch, msg::Rollback, msg::Complete, msg::Progress,
-               msg::BeatAck, msg::Ack, msg::Failure, msg::StatusAsk, msg::Status>;
+using Tables = std::tuple<msg::Hello, msg::Welcome, msg::Configure, msg::SetValue, msg::Join,
+                          msg::Push, msg::Pull, msg::Values, msg::Fetch, msg::Rollback,
+                          msg::Complete, msg::Progress, msg::BeatAck, msg::Ack, msg::Failure,
+                          msg::StatusAsk, msg::Status, msg::PullRows, msg::SetRows>;
 
 template <size_t I = 0>
 void read_body(Reader& r, const msg::Message& m, Body& out) {

@@ -1,5 +1,5 @@
-// Bytes both ways between two processes: what a connection reads from and writes to. TCP is the one
-// kind there is (tcp_stream.h); others, such as TLS or shared memory, implement this interface.
+// Bytes both ways between two processes: what a connection reads from and writes to. TCP is one
+// kind (tcp_stream.h), TLS over it another (tls_stream.h).
 #pragma once
 
 #include <sys/uio.h>
@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "wire/asio.h"
+#include "wire/binding.h"
 
 namespace paddle::wire {
 
@@ -46,6 +47,13 @@ class Stream {
   };
 
   virtual ~Stream() = default;
+  // To be called before the first byte is moved, again and again until it answers `some`: TLS
+  // greets here.
+  virtual Moved prepare() { return {}; }
+  virtual Binding binding() const { return {}; }
+  // The role in the other side's certificate ("trainer-3"); "" without TLS.
+  virtual std::string certificate_role() const { return ""; }
+
   // Neither blocks. Parts are filled or sent in order; not all of them in one call.
   virtual Moved read_some(std::span<const iovec> parts) = 0;
   virtual Moved write_some(std::span<const iovec> parts) = 0;
@@ -67,8 +75,15 @@ struct Endpoint {
 };
 Endpoint parse_endpoint(const std::string& text, const std::string& what);
 
+struct Credentials;  // credentials.h
+struct Purpose;      // handshake.h
+
 // Resolves anew and connects; throws Error(peer) with the endpoint and the reason after `seconds`.
 // Give it an Endpoint with a name: g++ 12 destroys a braced temporary in a co_await twice.
 asio::awaitable<std::unique_ptr<Stream>> connect(Endpoint to, double seconds);
+// The same with TLS and the job's token, where the credentials have them: `purpose` is what the
+// greeting will say. Throws Error(config) where the two sides do not fit and waiting does not help.
+asio::awaitable<std::unique_ptr<Stream>> connect(Endpoint to, double seconds,
+                                                 const Credentials& credentials, Purpose purpose);
 
 }  // namespace paddle::wire

@@ -57,13 +57,21 @@ Offset<msg::Configure> write(B& b, const Configure& m) {
     const auto name = b.CreateString(v.name);
     variables.push_back(msg::CreateConfiguredVariable(b, name, v.dtype, b.CreateVector(v.dims)));
   }
+  std::vector<Offset<msg::ConfiguredTable>> tables;
+  tables.reserve(m.tables.size());
+  for (const ConfiguredTable& t : m.tables) {
+    const auto spec =
+        b.CreateVector(reinterpret_cast<const uint8_t*>(t.spec.data()), t.spec.size());
+    tables.push_back(msg::CreateConfiguredTable(b, t.id, t.part, t.parts, spec));
+  }
   const auto digest = b.CreateString(m.values_digest);
   const auto program =
       b.CreateVector(reinterpret_cast<const uint8_t*>(m.program.data()), m.program.size());
   const auto all_slices = b.CreateVector(slices);
   const auto all_variables = b.CreateVector(variables);
+  const auto all_tables = b.CreateVector(tables);
   return msg::CreateConfigure(b, m.epoch, m.step, m.reset, digest, program, all_slices,
-                              all_variables, m.continues);
+                              all_variables, m.continues, all_tables);
 }
 
 Offset<msg::SetValue> write(B& b, const SetValue& m) {
@@ -85,6 +93,14 @@ Offset<msg::Pull> write(B& b, const Pull& m) {
 
 Offset<msg::Values> write(B& b, const Values& m) {
   return msg::CreateValues(b, structs<msg::ValuesPart>(b, m.parts));
+}
+
+Offset<msg::PullRows> write(B& b, const PullRows& m) {
+  return msg::CreatePullRows(b, m.epoch, m.version, m.slice, m.rows);
+}
+
+Offset<msg::SetRows> write(B& b, const SetRows& m) {
+  return msg::CreateSetRows(b, m.epoch, m.slice, m.rows, m.last);
 }
 
 Offset<msg::Fetch> write(B& b, const Fetch& m) {
@@ -138,17 +154,26 @@ Offset<msg::Status> write(B& b, const Status& m) {
     const auto name = b.CreateString(s.name), waiting = b.CreateString(s.waiting);
     slices.push_back(msg::CreateSliceStatus(b, name, s.bytes, s.version, waiting));
   }
+  std::vector<Offset<msg::TableStatus>> tables;
+  tables.reserve(m.tables.size());
+  for (const TableStatus& t : m.tables) {
+    const auto name = b.CreateString(t.name), lacks = b.CreateString(t.waiting);
+    tables.push_back(msg::CreateTableStatus(b, name, t.part, t.parts, t.version, t.rows, t.bytes,
+                                            t.created, t.not_admitted, t.expired, t.evicted,
+                                            lacks));
+  }
   const auto build = b.CreateString(m.build), job = b.CreateString(m.job),
              waiting = b.CreateString(m.waiting);
   const auto all_members = b.CreateVector(members);
   const auto all_slices = b.CreateVector(slices);
   const auto snapshots = b.CreateVector(m.snapshots);
   const auto errors = b.CreateVectorOfStrings(m.last_errors);
+  const auto all_tables = b.CreateVector(tables);
   return msg::CreateStatus(b, m.instance, build, job, static_cast<msg::Mode>(m.mode),
                            static_cast<msg::ShardState>(m.state), m.sparse, m.epoch, m.uptime,
                            m.step, m.steps_per_second, m.bytes_in, m.bytes_out, m.messages_in,
                            m.messages_out, m.cpu_seconds, all_members, all_slices, snapshots,
-                           errors, waiting, m.memory, m.memory_held, m.memory_limit);
+                           errors, waiting, m.memory, m.memory_held, m.memory_limit, all_tables);
 }
 
 }  // namespace
@@ -192,6 +217,8 @@ template Bytes MessageWriter::write(uint64_t, const Ack&);
 template Bytes MessageWriter::write(uint64_t, const Failure&);
 template Bytes MessageWriter::write(uint64_t, const StatusAsk&);
 template Bytes MessageWriter::write(uint64_t, const Status&);
+template Bytes MessageWriter::write(uint64_t, const PullRows&);
+template Bytes MessageWriter::write(uint64_t, const SetRows&);
 template Bytes MessageWriter::write(uint64_t, const Body&);
 
 }  // namespace paddle::wire

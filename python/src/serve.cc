@@ -99,9 +99,9 @@ std::unique_ptr<Server> open_server(const ShardOptions& s) {
       auto server = std::make_unique<Server>(std::vector<ShardOptions>{everywhere});
       log_warn(text(e.what(), "; listening on every address instead"));
       return server;
-    } catch (const Error&) {
+    } catch (const Error& of_all) {
+      throw Error(e.kind(), e.what(), "; ", of_all.what());
     }
-    throw;
   }
 }
 
@@ -118,8 +118,8 @@ void serve(const ProgramPtr& program, const std::map<std::string, PyTensor>& pre
   begin_script_log(o, "paddle_pserver2");
   const py::gil_scoped_release others;
   const std::unique_ptr<Server> server = open_server(s);
-  log_info(text("Server listening on ", s.host, ":", server->port(0)));
-  if (s.port == 0)
+  log_info(text("Server listening on ", s.listen.host, ":", server->port(0)));
+  if (s.listen.port == 0)
     write_file_atomically(chosen_port_file(), std::to_string(server->port(0)) + "\n");
   if (!o.text("ready_file").empty()) write_file_atomically(o.text("ready_file"), server->lines());
   server->serve();
@@ -135,7 +135,7 @@ Options script_options(const OptionTable& table, const std::map<std::string, std
   Environment environment;
   for (const auto& [name, value] : current_environment())
     if (name.starts_with("PADDLE_INIT_") || name.starts_with("FLAGS_communicator_") ||
-        name.starts_with("GLOG_"))
+        name.starts_with("GLOG_") || name == "PADDLE_TOKEN_FILE")
       environment[name] = value;
   for (const char* own : {"PADDLE_INIT_PORT", "PADDLE_INIT_PSERVERS", "PADDLE_INIT_TRAINER_ID",
                           "PADDLE_INIT_NUM_GRADIENT_SERVERS", "PADDLE_INIT_HOST"})

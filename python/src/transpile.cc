@@ -8,6 +8,7 @@
 #include "base/suggest.h"
 #include "base/version.h"
 #include "job.h"
+#include "options/cluster.h"
 #include "options/tables.h"
 
 namespace paddle {
@@ -71,6 +72,7 @@ PsOptions ps_options(const PyCut& c, const std::map<std::string, std::string>& f
   PsOptions out;
   for (const std::string& e : c.options.endpoints)
     out.shards.push_back(wire::parse_endpoint(e, "the pserver"));
+  out.credentials = wire::client_credentials(credential_files(o));
   out.hello = wire::make_hello(wire::Role::trainer);
   out.hello.job = o.text("job_name");
   out.hello.new_job = o.flag("new_job");

@@ -241,6 +241,30 @@ class Daemons(JobCase):
             self.wait(name)
         self.assertEqual(self.weights("t0"), self.weights("one"))
 
+    def test_a_job_with_a_token(self):
+        """Pserver and trainers are scripts. A trainer without the token is refused, with a ConfigError."""
+        eps = self.endpoints(1)
+        token = os.path.join(self.dir, "token")
+        with open(os.open(token, os.O_CREAT | os.O_WRONLY, 0o600), "w") as f:
+            f.write("5a" * 32 + "\n")
+        has = {"PADDLE_TOKEN_FILE": token}
+        self.start("s0", *self.arguments("PSERVER", eps, 2, endpoint=eps[0]), env=has)
+        self.wait_for("s0", "Server listening")
+        self.start("stranger", *self.arguments("TRAINER", eps, 2, id=0))
+        self.wait("stranger", 1)
+        self.assertRegex(self.log("stranger"), "ConfigError.*--token_file")
+        for i in range(2):
+            self.start("t%d" % i, *self.arguments("TRAINER", eps, 2, id=i), env=has)
+        self.start("one", *self.arguments("TOGETHER", [], 2))
+        for name in ("t0", "t1", "one"):
+            self.wait(name)
+        self.assertEqual(self.weights("t0"), self.weights("one"))
+        self.stop("s0")
+        os.chmod(token, 0o644)
+        self.start("open", *self.arguments("TRAINER", eps, 2, id=0), env=has)
+        self.wait("open", 1)
+        self.assertRegex(self.log("open"), "ConfigError.*chmod 600")
+
     def test_a_trainer_daemon_against_a_pserver_in_python(self):
         """The networks of the script and of the job file are the same; the daemon places slices as scripts do."""
         eps = self.endpoints(1)

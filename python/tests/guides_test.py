@@ -220,6 +220,9 @@ class LaunchPs(JobCase):
             self.assertIn("Server listening on 127.0.0.1:", self.read("logs/serverlog.%d" % i))
         self.assertIn("all workers exit, going to finish parameter server\nall parameter server are killed",
                       self.log("launch"))
+        # The job had a token of its own, and it is gone.
+        self.assertNotIn("only processes of this machine can connect", self.read("logs/serverlog.0"))
+        self.assertEqual([f for f in os.listdir(os.path.join(self.dir, "logs")) if "token" in f], [])
 
     def test_click_rate(self):
         random.seed(4)

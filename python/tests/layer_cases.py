@@ -239,6 +239,24 @@ case("continuous_value_model", lambda x, c: L.continuous_value_model(x, c), [P, 
      np.concatenate([SHOWN, np.log(P[:, 1:2] + 1) - SHOWN, P[:, 2:]], axis=1))
 case("continuous_value_model", lambda x, c: L.continuous_value_model(x, c, use_cvm=False), [P, Y[:, :2].copy()],
      P[:, 2:])
+CONTEXT = per_sequence(lambda r: np.concatenate([np.vstack([np.zeros((1, 2)), r[:-1]]), r], axis=1))
+case("sequence_conv", lambda x: L.sequence_conv(x, 2, filter_size=2, padding_start=-1, param_attr=ONE, act="relu"),
+     [sequences(ROWS)], np.maximum(CONTEXT.sum(axis=1, keepdims=True).repeat(2, axis=1), 0))
+case("data_norm", lambda x: L.data_norm(x, param_attr={"batch_size": 4.0, "batch_sum": 2.0, "batch_square": 16.0}), [X],
+     (X - 0.5) * 0.5)
+case("hash", lambda x: L.hash(x, hash_size=1000, num_hash=2), [np.array([[2, 3]], dtype="int64")],
+     np.array([[[1903288345924078488 % 1000], [6751177836864725337 % 1000]]]))
+NCE_O = sigmoid(X.sum(axis=1, keepdims=True))  # one class: what is drawn is known
+case("nce", lambda x, y: L.nce(x, y, num_total_classes=1, num_neg_samples=2, param_attr=ONE, bias_attr=False),
+     [X, np.zeros((4, 1), dtype="int64")], -(np.log(NCE_O / (NCE_O + 2)) + 2 * np.log(2 / (NCE_O + 2))) / 3)
+case("sampled_softmax_with_cross_entropy",
+     lambda x, y: L.sampled_softmax_with_cross_entropy(x, y, num_samples=3, seed=3), [X, IDS], None)
+case("sampled_softmax_with_cross_entropy",  # one class: its softmax is 1
+     lambda x, y: L.sampled_softmax_with_cross_entropy(x, y, num_samples=1), [X[:, :1].copy(), 0 * IDS],
+     np.zeros((4, 1)))
+TURN = X.sum(axis=1, keepdims=True)  # two classes: one turn
+case("hsigmoid", lambda x, y: L.hsigmoid(x, y, num_classes=2, param_attr=ONE), [X, BINARY_LABEL],
+     np.log1p(np.exp(TURN)) - TURN * BINARY_LABEL)
 case("expand_as", L.expand_as, [SCORE, Y], np.repeat(SCORE, 6, axis=1))
 case("cumsum", lambda x: L.cumsum(x, axis=1), [X], np.cumsum(X, axis=1))
 case("cumsum", lambda x: L.cumsum(x, axis=0, exclusive=True, reverse=True), [X],

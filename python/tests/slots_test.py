@@ -80,8 +80,6 @@ class Slots(unittest.TestCase):
         self.network()
         (cost,) = self.exe.run(self.test_program, feed=feeds[0], fetch_list=[self.cost])
         self.assertAlmostEqual(float(cost[0]), np.mean([r[2]**2 for r in records[:8]]), places=4)
-        with self.assertRaisesRegex(NotImplementedError, "cut -d ' ' -f 3-"):
-            d.set_parse_ins_id(True)
         with self.assertRaisesRegex(TypeError, "QueueDataset or an InMemoryDataset"):
             fluid.io.DataLoader.from_dataset("files", None)
 
@@ -121,6 +119,54 @@ class Slots(unittest.TestCase):
         d.release_memory()
         with self.assertRaisesRegex(RuntimeError, "holds no records"):
             d.get_memory_data_size()
+
+    def test_file_instant_is_a_queue(self):
+        names, _ = self.write()
+        self.network()
+        self.exe.train_from_dataset(dataset=self.dataset(files=names))
+        trained = self.value("w")
+        self.exe.run(fluid.default_startup_program())
+        d = self.dataset("FileInstantDataset", names)
+        self.assertIn('name: "MultiSlotFileInstantDataFeed"', d.desc())
+        self.exe.train_from_dataset(dataset=d)
+        np.testing.assert_array_equal(trained, self.value("w"))
+        with self.assertRaisesRegex(NotImplementedError, "please use InMemoryDataset"):
+            d.local_shuffle()
+
+    def batches(self, d):
+        return [{name: np.array(t) for name, t in feed.items()} for _, feed in d._batches()]
+
+    def test_slots_are_shuffled_by_themselves(self):
+        names, _ = self.write()
+        d = self.dataset("InMemoryDataset", names, batch=60)
+        d.load_into_memory()
+        (before,), _ = self.batches(d), random.seed(4)
+        d.slots_shuffle(["dense"])
+        (after,) = self.batches(d)
+        self.assertFalse(np.array_equal(before["dense"], after["dense"]))
+        np.testing.assert_array_equal(np.sort(before["dense"], 0), np.sort(after["dense"], 0))
+        for name in ("ids", "label"):
+            np.testing.assert_array_equal(before[name], after[name])
+        with self.assertRaisesRegex(ValueError, "no slot 'dens'"):
+            d.slots_shuffle(["dens"])
+        with self.assertRaisesRegex(TypeError, "takes a list"):
+            d.slots_shuffle("dense")
+
+    def test_ids_of_records(self):
+        names, _ = self.write(files=1)
+        plain = self.dataset("InMemoryDataset", names, batch=60)
+        plain.load_into_memory()
+        (expected,) = self.batches(plain)
+        d = self.dataset("InMemoryDataset", names, batch=60, command="sed 's/^/1 some-id /'")
+        d.set_parse_ins_id(True)
+        d.load_into_memory()
+        (found,) = self.batches(d)
+        for name, array in expected.items():
+            np.testing.assert_array_equal(array, found[name])
+        d = self.dataset("InMemoryDataset", names)
+        d.set_parse_ins_id(True)
+        with self.assertRaisesRegex(ValueError, "part-0:1: expected '1' and the id of the record"):
+            d.load_into_memory()
 
     def test_threads_learn_together(self):
         names, _ = self.write(files=12, records=100)

@@ -1,6 +1,6 @@
-// net_bench [seconds per row [barrier|tensors|small|latency|apply …]]: what a shard does over
-// loopback, beside raw sockets that move the same bytes with the same options and in the same go.
-// One JSON line per row; scripts/bench net makes a table of them. The shard is the real
+// net_bench [seconds per row [barrier|tensors|small|latency|secure|apply …]]: what a shard does
+// over loopback, beside raw sockets that move the same bytes with the same options and in the same
+// go. One JSON line per row; scripts/bench net makes a table of them. The shard is the real
 // paddle_pserver, pinned to CPU 1; the client uses the connection and the messages of every trainer
 // and is pinned to CPU 0, as are the raw programs.
 #include <unistd.h>
@@ -17,6 +17,7 @@
 #include "bench/generator.h"
 #include "bench/raw.h"
 #include "bench/report.h"
+#include "bench/secure.h"
 #include "bench/shard_client.h"
 
 using namespace paddle;
@@ -168,6 +169,7 @@ int main(int argc, char** argv) {
       latency(true, secs);
       latency(false, secs);
     }
+    if (wanted("secure")) measure_secure(2 * secs);
     if (wanted("apply")) measure_apply(3 * secs);
   } catch (const Error& e) {
     std::fprintf(stderr, "net_bench: %s\n", e.what());

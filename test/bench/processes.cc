@@ -114,9 +114,20 @@ Pserver::Pserver(const PserverOptions& options) : directory_(new_directory()) {
     end_with_parent();
     if (options.cpu >= 0) pin(options.cpu);
     if (!std::freopen((directory_ + "/output").c_str(), "w", stderr)) ::_exit(126);
-    ::execl(program.c_str(), program.c_str(), "--host=127.0.0.1", "--port=0", "--ports_num=1",
-            "--ports_num_for_sparse=0", trainers.c_str(), spin.c_str(), file.c_str(),
-            workspace.c_str(), nullptr);
+    std::vector<std::string> words{program,
+                                   "--host=127.0.0.1",
+                                   "--port=0",
+                                   "--ports_num=1",
+                                   "--ports_num_for_sparse=0",
+                                   trainers,
+                                   spin,
+                                   file,
+                                   workspace};
+    words.insert(words.end(), options.flags.begin(), options.flags.end());
+    std::vector<char*> pointers;
+    for (std::string& word : words) pointers.push_back(word.data());
+    pointers.push_back(nullptr);
+    ::execv(program.c_str(), pointers.data());
     ::_exit(127);
   }
   const double end = seconds() + start_seconds;

@@ -36,6 +36,7 @@ struct PserverOptions {
   int trainers = 1;
   int spin_microseconds = 0;  // -1: the program chooses
   int cpu = -1;               // to be pinned to
+  std::vector<std::string> flags = {};
 };
 
 // The real paddle_pserver of this build, with one dense shard on a port of the kernel's choice.

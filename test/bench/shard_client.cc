@@ -48,15 +48,18 @@ std::unique_ptr<Parameters> make_parameters(const std::vector<int64_t>& elements
   return out;
 }
 
-ShardClient::ShardClient(const std::string& endpoint, Parameters& parameters, bool spins)
+ShardClient::ShardClient(const std::string& endpoint, Parameters& parameters, bool spins,
+                         const wire::Credentials& credentials)
     : spins_(spins) {
   for (const SliceSpec& s : parameters.cut.slices) {
     lines_.push_back({.gradient = Tensor(DType::f32, {s.elements()}),
                       .values = Tensor(DType::f32, {s.elements()})});
     std::fill_n(lines_.back().gradient.data<float>(), s.elements(), gradient_value);
   }
-  connection_ = wire::Connection::start(
-      connect_to(io_, wire::parse_endpoint(endpoint, "the pserver")), *this, false);
+  connection_ =
+      wire::Connection::start(connect_to(io_, wire::parse_endpoint(endpoint, "the pserver"),
+                                         credentials, wire::purpose_of(hello())),
+                              *this, false);
   connection_->send(0, hello());
   connection_->flush();
   while (!greeted_) turn();

@@ -10,6 +10,7 @@
 #include "graph/transpile.h"
 #include "tensor/scope.h"
 #include "wire/connection.h"
+#include "wire/credentials.h"
 
 namespace paddle::bench {
 
@@ -26,7 +27,8 @@ class ShardClient : private wire::Handler {
   enum class Ask { push, pull, push_pull };
 
   // Greets, configures and joins.
-  ShardClient(const std::string& endpoint, Parameters& parameters, bool spins);
+  ShardClient(const std::string& endpoint, Parameters& parameters, bool spins,
+              const wire::Credentials& credentials = {});
   ~ShardClient() override;
 
   // One request for a slice; the answer comes later. A slice has one push in flight at most where

@@ -52,6 +52,10 @@ TEST_CASE("criteo: the hash of a category is what its description says", "[data]
   CHECK(criteo_hash("", 2, 7) == mix(key + 1));
   CHECK(criteo_hash("ab", 2, 7) == mix(mix(key + 3) ^ 0x6261));
   CHECK(criteo_hash("62770d79x", 2, 7) == mix(mix(mix(key + 10) ^ bytes) ^ 'x'));
+  // python/tests/ctr_example_test.py has the same numbers.
+  CHECK(criteo_hash("62770d79", 0, 0) == 93936758555270373ull);
+  CHECK(criteo_hash("", 25, 0) == 16778140892879525616ull);
+  CHECK(criteo_hash("a longer category", 3, 0) == 14910153121616586662ull);
   std::set<uint64_t> all;
   for (size_t column = 0; column < 26; ++column)
     for (const char* word : {"", "a", "a\0", "62770d79", "62770d7a", "62770d790"})

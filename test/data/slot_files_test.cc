@@ -1,9 +1,14 @@
 #include "data/slot_files.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <atomic>
+#include <fstream>
 #include <set>
 #include <thread>
 
+#include "base/log.h"
 #include "data/support.h"
 
 using namespace paddle;
@@ -156,4 +161,69 @@ TEST_CASE("slot files: in memory", "[data]") {
     CHECK_THAT(message_of([&] { memory.load({files[0], bad}, 2); }), Contains("bad:1: expected"));
     CHECK(memory.size() == 45);
   }
+}
+
+TEST_CASE("slot files: slots are shuffled by themselves", "[data]") {
+  const TempDir dir;
+  std::string lines;
+  for (int i = 0; i < 100; ++i)
+    lines += text(i % 3 + 1, i % 3 > 0 ? text(" ", 1000 + i) : "", i % 3 > 1 ? " 5" : "", " ", i,
+                  " 1 ", i, "\n");
+  SlotMemory memory(slots("cat", 7));
+  memory.load({dir.write("f", lines)}, 1);
+  const auto before = all(memory);
+  const auto parts = [](const std::vector<std::string>& records, bool first) {
+    std::multiset<std::string> out;
+    for (const std::string& r : records) {
+      const size_t cut = r.find("] [") + 1;
+      out.insert(first ? r.substr(0, cut) : r.substr(cut));
+    }
+    return out;
+  };
+  memory.shuffle_slots({"ids"}, 7);
+  const auto after = all(memory);
+  CHECK(after != before);
+  CHECK(parts(after, true) == parts(before, true));  // the same sequences, at other records
+  for (size_t i = 0; i < after.size(); ++i)          // whose labels are where they were
+    CHECK(after[i].substr(after[i].find("] [")) == before[i].substr(before[i].find("] [")));
+  memory.shuffle_slots({"label"}, 7);
+  CHECK(parts(all(memory), false) == parts(before, false));
+  CHECK_THAT(message_of([&] { memory.shuffle_slots({"labl"}, 1); }),
+             Contains("no slot 'labl' (did you mean 'label'?)"));
+}
+
+TEST_CASE("slot files: a command that prints nothing is reported", "[data]") {
+  const TempDir dir;
+  std::string warning;
+  std::atomic<bool> reported = false;
+  set_log_observer([&](LogLevel, const std::string& message) {
+    warning = message;
+    reported = true;
+    reported.notify_all();
+  });
+  const std::string fifo = dir.path() + "/go", file = dir.write("f", "1 2 1 0\n");
+  REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
+  const auto source = open_command("read line < " + fifo + "; cat", file, {}, nullptr, 0.4);
+  std::jthread later([&] {  // lets it go on once it has been reported
+    reported.wait(false);
+    std::ofstream(fifo) << "go\n";
+  });
+  std::string out(100, ' ');
+  out.resize(source->read(out));
+  set_log_observer(nullptr);
+  CHECK(out == "1 2 1 0\n");
+  CHECK_THAT(warning, Contains(file + ": the pipe command 'read line") &&
+                          Contains("has printed nothing for 0 s; it is still waited for"));
+}
+
+TEST_CASE("slot files: ids of records are passed over", "[data]") {
+  const TempDir dir;
+  SlotSpec spec = slots();
+  spec.record_ids = true;
+  FileList list({dir.write("f", "1 abc-7 2 5 6 1 0\n1 x 1 7 1 1\n")});
+  SlotStream stream(spec, list);
+  CHECK(all(stream) == std::vector<std::string>{"[5 6] [0]", "[7] [1]"});
+  SlotMemory memory(spec);
+  CHECK_THAT(message_of([&] { memory.load({dir.write("f", "2 5 6 1 0\n")}, 1); }),
+             Contains("/f:1: expected '1' and the id of the record"));
 }

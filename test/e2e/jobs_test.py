@@ -34,6 +34,22 @@ class Generated(EndToEnd):
     def test_ctr_lr(self):
         self.assertGreater(last_number(self.check("ctr_lr.json", "--num_passes=3"), "auc="), 0.7)
 
+    def test_word2vec_nce(self):
+        log = self.check("word2vec_nce.json", "--num_passes=1", "--log_period=50")
+        first = float(log.split("AvgCost=")[1].split()[0])
+        self.assertLess(last_number(log, "Test samples=[0-9]+ cost="), 0.6 * first)
+
+    @unittest.skipUnless(FULL, "runs with scripts/test --full")
+    def test_models_of_clicks(self):
+        """Each reaches the best AUC that is possible but for what its line says."""
+        for config, gap in (("wide_deep", 0.025), ("deepfm", 0.03), ("dcn", 0.025), ("din", 0.03)):
+            with self.subTest(config):
+                log = self.check(config + ".json", *([] if config == "din" else ["--config_args=hash_size=100001"]))
+                best = float(re.search(r"20000 records generated .* can reach is (0\.\d+)", log)[1])
+                auc = last_number(log, "Test samples=20000 cost=[0-9.e-]+ Eval: auc=")
+                self.assertGreater(auc, best - gap)
+                self.assertLess(auc, best + 0.005)
+
     def test_ctr_dnn(self):
         """Reaches the best AUC that is possible but for 0.02 after one pass."""
         log = self.check("ctr_dnn.json", "--config_args=hash_size=100001")

@@ -148,6 +148,21 @@ class Launch(Cluster):
         self.assertEqual(len({e["process"] for e in lines}), 5)
         self.assertEqual(of("dropped", "trainer"), [])
 
+    def test_numbers_of_all_trainers(self):
+        """With parameters that stay as they are, they are those of one process on all data."""
+        job = os.path.join(CONFIGS, "ctr_dnn.json")
+        flags = (f"--config={job}", "--config_args=hash_size=1009,records=4001,learning_rate=1e-30", "--num_passes=2",
+                 "--dot_period=0")
+        alone = re.findall(r"Pass=\d+ Batch=\d+ samples=4001 AvgCost=([\d.]+) Eval: auc=([\d.]+)  calibration=([\d.]+)",
+                           self.paddle("train", *flags).stderr)
+        all_trainers = re.findall(r"launch: pass \d of all trainers: 4001 samples, cost ([\d.]+), auc ([\d.]+), "
+                                  r"calibration ([\d.]+)", self.paddle("launch", *flags, "--worker_num=3").stderr)
+        self.assertEqual(len(alone), 2)
+        self.assertEqual([a[1] for a in all_trainers], [a[1] for a in alone])  # every digit
+        for mine, theirs in zip(all_trainers, alone):
+            self.assertAlmostEqual(float(mine[0]), float(theirs[0]), places=4)
+            self.assertAlmostEqual(float(mine[2]), float(theirs[2]), places=4)
+
     def test_one_by_one_is_a_local_run(self):
         self.launch("--server_num=1", "--worker_num=1", "--workspace=ws", "--save_dir=output", "--num_passes=3", "--ports_num=2")
         for name in ("paddle_trainer.INFO", "paddle_pserver2.INFO", "paddle_pserver_main.INFO", "train.log", "server.log"):
@@ -272,22 +287,22 @@ class Launch(Cluster):
 class Status(Cluster):
     def test_of_a_running_job(self):
         process = self.start("launch", f"--config={JOB}", "--num_passes=1000000")
-        pservers = self.until(process, r"(--pservers=\S+)")[1]
+        shown = self.until(process, r"status (--pservers=\S+ --token_file=\S+)")[1].split()
         self.until(process, r"trainer\.0 \| .* Pass=1 ")
-        look = self.paddle("status", pservers).stdout
+        look = self.paddle("status", *shown).stdout
         self.assertIn("job default, sync", look)
         self.assertRegex(look, r"(?m)^dense 0 +127\.0\.0\.1:\d+ +ready ")
         self.assertRegex(look, r"(?m)^0 +joined ")
         self.assertRegex(look, r"(?m)^1 +joined ")
         self.assertIn("y_predict.w_0", look)
-        seen = json.loads(self.paddle("status", pservers, "--json").stdout)
+        seen = json.loads(self.paddle("status", *shown, "--json").stdout)
         self.assertEqual([s["answered"] for s in seen["shards"]], [True, True])
         self.assertEqual([t["id"] for t in seen["trainers"]], [0, 1])
         self.assertEqual({t["state"] for t in seen["trainers"]}, {"joined"})
         self.assertGreater(max(s["step"] for s in seen["shards"]), 0)
         self.assertEqual(len([s for shard in seen["shards"] for s in shard["slices"]]), 2)
 
-        watching = self.start("status", pservers, "--watch", "--json")
+        watching = self.start("status", *shown, "--watch", "--json")
         looks = [json.loads(watching.stdout.readline()) for _ in range(2)]
         steps = [max(s["step"] for s in look["shards"]) for look in looks]
         self.assertGreater(steps[1], steps[0])
@@ -296,17 +311,17 @@ class Status(Cluster):
 
         process.send_signal(signal.SIGTERM)
         self.ends(process, 143)
-        self.refused(self.paddle("status", pservers, check=None), 7, "no shard answers")
+        self.refused(self.paddle("status", shown[0], check=None), 7, "no shard answers")
 
     def test_traffic_of_a_step_is_what_the_cut_predicts(self):
         process = self.start("launch", f"--config={JOB}", "--num_passes=1000000")
-        pservers = self.until(process, r"(--pservers=\S+)")[1]
-        said = self.paddle("dump_config", JOB, "--role=trainer", pservers, "--trainers=2").stderr
+        shown = self.until(process, r"status (--pservers=\S+ --token_file=\S+)")[1].split()
+        said = self.paddle("dump_config", JOB, "--role=trainer", shown[0], "--trainers=2").stderr
         predicted = [int(n) for n in re.search(r"per step and trainer: (\d+) messages each way, (\d+) bytes pushed, (\d+) bytes pulled", said).groups()]
         self.until(process, r"trainer\.0 \| .* Pass=1 ")
-        looks = [json.loads(self.paddle("status", pservers, "--json").stdout)]
+        looks = [json.loads(self.paddle("status", *shown, "--json").stdout)]
         while len(looks) < 2 or looks[-1]["shards"][0]["step"] < looks[0]["shards"][0]["step"] + 200:
-            looks = looks[:1] + [json.loads(self.paddle("status", pservers, "--json").stdout)]
+            looks = looks[:1] + [json.loads(self.paddle("status", *shown, "--json").stdout)]
         # At the moment of a look one message may be on its way: a difference of one in 200 steps.
         for trainer in (0, 1):
             per_step = [0, 0, 0]

@@ -44,6 +44,12 @@ class OpenMpi(EndToEnd):
         for i in range(NODES):
             self.assertRegex(self.text("logs", f"train.{i}.log"), r"Pass 0, Testing cost [\d.]+")
             self.assertIn(f"trainer {NODES - 1}", self.text("logs", f"pserver.{i}.log"))
+            # The workspace of every launcher; numbered, because the nodes of this test are one machine.
+            self.assertIn(f"trainer {NODES - 1}", self.text("log", f"server.{i}.log"))
+            self.assertIn("Server listening", self.text("log", f"pserver.{i}", "paddle_pserver2.INFO"))
+            self.assertIn("of a Python script", self.text("log", f"trainer.{i}", "paddle_trainer.INFO"))
+            self.assertIn("--exit_when_done=true\n", self.text("job", f"pserver.{i}.flags"))
+            self.assertEqual(self.text(f"nodefile.{i}"), f"{i}\n")
         self.assertTrue(os.path.exists(self.path("params_pass_0.tar.gz")))
         left = subprocess.run(["pgrep", "-f", f"paddle_cluster_pserver.*{self.dir}"], capture_output=True, text=True, check=False).stdout
         self.assertEqual(left, "")

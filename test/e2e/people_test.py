@@ -116,7 +116,7 @@ class Warnings(People):
         done = self.train(HOUSES, "--num_passes=2", "--save_dir=out")
         warnings = [line for line in done.stderr.splitlines() if line.startswith("W")]
         self.assertEqual(len(warnings), 2, done.stderr)
-        self.assertRegex(warnings[0], r"\] the data is generated, not real: uci_housing: no file housing\.data in \S+: 404 records generated from seed 1; --data_dir=")
+        self.assertRegex(warnings[0], r"\] the data is generated, not real: uci_housing: no file housing\.data in \S+: 404 records generated from seed 1; name real files in the job, or their directory with --data_dir=")
         self.assertRegex(warnings[1], r"\] this training used generated data, and its figures say nothing about real data")
         order = [i for i, line in enumerate(done.stderr.splitlines()) if line.startswith("W") or " Pass=" in line]
         self.assertEqual(len(order), 4)

@@ -9,7 +9,7 @@ import time
 from cluster import Cluster, Process, write_job
 from faults import SAMPLES, FaultTest
 from freezer import Freezer
-from support import EndToEnd, main
+from support import PADDLE, EndToEnd, main
 
 
 class Identity(FaultTest):
@@ -83,7 +83,11 @@ class Partition(FaultTest):
 
     def parted(self, name, *server_flags, flags=()):
         """The job trains, and trainer 1 is cut off without a word."""
-        cluster = self.cluster(name, server_flags=[f"--host={self.address}", "--lease_seconds=2", *server_flags], flags=flags)
+        # Other machines could reach that address: such a job needs a token.
+        token = f"--token_file={self.path('token')}"
+        if not os.path.exists(self.path("token")):
+            subprocess.run([PADDLE, "token", "--new", self.path("token")], check=True, capture_output=True)
+        cluster = self.cluster(name, server_flags=[f"--host={self.address}", "--lease_seconds=2", token, *server_flags], flags=[token, *flags])
         cluster.endpoints = lambda: ",".join(f"{self.address}:{ports[0]}" for ports in cluster.ports)
         for i in range(2):
             cluster.start_server(i)

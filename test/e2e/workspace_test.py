@@ -1,8 +1,9 @@
 """The workspace that every launcher leaves: logs, models, and a record from which another person repeats the run."""
 import os
+import signal
 
-from cluster import write_job
-from support import BUILD, EndToEnd, main
+from cluster import free_ports, until, write_job
+from support import BUILD, PADDLE, EndToEnd, main
 
 
 class Workspace(EndToEnd):
@@ -58,6 +59,19 @@ class Workspace(EndToEnd):
         self.assertIn("Pass=39", self.text("ws", "log", "paddle_trainer.INFO"))
         done = self.paddle("train", f"--config={job}", "--workspace=ws", "--seed=x", check=2)
         self.assertIn("seed", done.stderr)
+
+    def test_the_guides_line_for_the_background(self):
+        """A hang-up of the terminal does not end the pserver; its output is in the file."""
+        port = free_ports(2)
+        line = (f"stdbuf -oL /usr/bin/nohup {PADDLE} pserver --port={port} --ports_num=1 --ports_num_for_sparse=1 --num_gradient_servers=1 "
+                "&> pserver.log & echo $!")
+        pid = int(self.run_program("bash", "-c", line, check=0).stdout)
+        self.addCleanup(lambda: os.path.exists(f"/proc/{pid}") and os.kill(pid, signal.SIGKILL))
+        until(lambda: f"Server listening on 0.0.0.0:{port}" in self.text("pserver.log"), lambda: self.text("pserver.log"))
+        os.kill(pid, signal.SIGHUP)
+        self.paddle("status", f"--pservers=127.0.0.1:{port}")
+        os.kill(pid, signal.SIGTERM)
+        until(lambda: not os.path.exists(f"/proc/{pid}"), "it ends")
 
     def test_a_python_script(self):
         """A v2 script by launch: its role's logs and the output of all processes are in the workspace."""

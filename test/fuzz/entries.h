@@ -11,6 +11,10 @@ bool tensor_file(std::string_view input);
 bool model_file(std::string_view input);
 bool program_buffer(std::string_view input);
 bool train_state(std::string_view input);
+// In proof_entries.cc. A token file; and what a stranger says before it has proven anything, to a
+// server (first byte even) or to a client. True where it is proven.
+bool token_file(std::string_view input);
+bool handshake(std::string_view input);
 bool job_file(std::string_view input);  // in job_entry.cc, as it needs the trainer
 // In message_entry.cc, as it needs the pserver. The input is a head, sent to a shard that has a job
 // by a trainer of that job.

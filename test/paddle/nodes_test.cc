@@ -86,10 +86,11 @@ TEST_CASE("hosts to reach by ssh", "[paddle]") {
     const Options options = launch_flags(words);
     const std::string command = remote_command(hosts_of(options), 1, options, words,
                                                {{"PADDLE_INIT_V", "1"}, {"HOME", "/x"}}, "/w s");
-    CHECK(command ==
-          "cd '/w s' && exec 3>&1 1>&2 && exec 'env' 'PADDLE_INIT_V=1' 'paddle' 'launch' "
-          "'--config=my job.json' '--comment=it'\\''s $(x)' '--nodes=a,b' '--node_rank=1' "
-          "'--stop_with_input=true' '--event_file=/dev/fd/3'");
+    CHECK(
+        command ==
+        "cd '/w s' && exec 3>&1 1>&2 && exec 'env' 'PADDLE_INIT_V=1' 'paddle' 'launch' "
+        "'--config=my job.json' '--comment=it'\\''s $(x)' '--token_with_input=true' '--nodes=a,b' "
+        "'--node_rank=1' '--stop_with_input=true' '--event_file=/dev/fd/3'");
   }
 }
 

@@ -209,3 +209,22 @@ TEST_CASE("JSON of the status", "[paddle]") {
   CHECK_THAT(json, Contains(R"("cost": null)"));
   CHECK_THAT(json, Contains(R"("answered": false, "problem": "gone")"));
 }
+
+TEST_CASE("parts of sparse tables are shown with their rows and counters", "[status]") {
+  ShardStatus s = shard("h:1");
+  s.tables = {{.name = "emb",
+               .part = 0,
+               .parts = 2,
+               .version = 9,
+               .rows = 1234,
+               .bytes = 1 << 20,
+               .created = 1300,
+               .not_admitted = 7,
+               .expired = 66,
+               .evicted = 0,
+               .waiting = "1"}};
+  const std::vector<ShardStatus> all{s};
+  CHECK_THAT(status_tables(all, {}, 0),
+             Contains("TABLE") && Contains("emb") && Contains("1/2") && Contains("1234"));
+  CHECK_THAT(status_json(all), Contains("\"not_admitted\": 7") && Contains("\"expired\": 66"));
+}

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "io/program_buffer.h"
+#include "io/table_buffer.h"
 #include "pserver/shard.h"
 #include "pserver/small_job.h"
 #include "wire/frame.h"
@@ -127,6 +128,8 @@ class PlainShard {
     for (const KeptVariable& v : job.config.variables)
       c.variables.push_back(
           {v.name, static_cast<uint8_t>(v.dtype), {v.shape.begin(), v.shape.end()}});
+    for (const TableInfo& t : job.config.tables)
+      c.tables.push_back({t.id, t.part, t.parts, to_flatbuffer(t.spec)});
     say(peer, c);
     for (uint32_t i = 0; i < job.values.size(); ++i) {
       const Tensor& t = job.values[i];
@@ -161,6 +164,29 @@ class PlainShard {
   uint64_t pull(PeerId peer, uint32_t slice, uint64_t version) {
     pull_part = {version, slice, 0};
     return say(peer, wire::Pull{0, {&pull_part, 1}});
+  }
+  // Rows of a part of a table: their ids, and gradients one behind the other.
+  uint64_t push_rows(PeerId peer, uint32_t part, uint64_t step, const std::vector<uint64_t>& ids,
+                     const std::vector<float>& grads, uint64_t epoch = 0) {
+    const uint64_t id = ++last_id;
+    Sending s{.id = id, .message = {}, .bulk = {}, .parts = {}, .sent = 0};
+    s.parts.push_back({0, part, static_cast<uint32_t>(ids.size())});
+    append(s.bulk, std::as_bytes(std::span(ids)));
+    append(s.bulk, std::as_bytes(std::span(grads)));
+    wire::Push body{.step = step, .epoch = epoch, .pull = true};
+    body.begin.record = step * 10;
+    body.end.record = step * 10 + 10;
+    s.message = {id, body};
+    begin(peer, std::move(s));
+    finish(peer);
+    return id;
+  }
+  uint64_t pull_rows(PeerId peer, uint32_t part, uint64_t version, const std::vector<uint64_t>& ids,
+                     uint64_t epoch = 0) {
+    std::vector<std::byte> bulk;
+    append(bulk, std::as_bytes(std::span(ids)));
+    return say(peer, wire::PullRows{epoch, version, part, static_cast<uint32_t>(ids.size())},
+               std::move(bulk));
   }
   bool held(PeerId peer) const {
     return busy(peer) && sending.at(peer).memory.empty() && !sending.at(peer).discards;
@@ -210,6 +236,9 @@ class PlainShard {
     bool discards = false;
     bool whole = true;  // nothing but the shard keeps the rest back
   };
+  static void append(std::vector<std::byte>& to, std::span<const std::byte> from) {
+    to.insert(to.end(), from.begin(), from.end());
+  }
   static void point(Sending& s) {
     if (auto* p = std::get_if<wire::Push>(&s.message.body)) p->parts = s.parts;
   }

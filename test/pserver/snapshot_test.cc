@@ -112,7 +112,7 @@ TEST_CASE("the snapshots of a shard", "[pserver]") {
     s.drain();
   };
   {
-    Snapshots s({dir.path(), 100, 3}, 0, waiter.report());
+    Snapshots s({dir.path(), 100, 3}, "shard-0", waiter.report());
     CHECK(!s.newest());
     for (const uint64_t step : {100, 200, 300, 400}) write(s, step);
     CHECK(s.steps() == std::vector<uint64_t>{200, 300, 400});
@@ -121,14 +121,14 @@ TEST_CASE("the snapshots of a shard", "[pserver]") {
   const std::string root = dir.path() + "/shard-0";
 
   SECTION("the newest is taken up") {
-    Snapshots s({dir.path(), 100, 3}, 0, waiter.report());
+    Snapshots s({dir.path(), 100, 3}, "shard-0", waiter.report());
     CHECK(s.newest()->step == 400);
     CHECK(s.load(200).step == 200);
     CHECK_THROWS_WITH(s.load(250), Contains("there is no snapshot of step 250"));
   }
   SECTION("a damaged one is named and the one before taken") {
     flip_byte(root + "/step-000000000400/values", 3);
-    Snapshots s({dir.path(), 100, 3}, 0, waiter.report());
+    Snapshots s({dir.path(), 100, 3}, "shard-0", waiter.report());
     CHECK(s.newest()->step == 300);
     CHECK_THAT(quiet.pipe.read(), Contains("the snapshot of step 400 cannot be used"));
     CHECK(s.steps() == std::vector<uint64_t>{200, 300});  // it is not offered any more
@@ -140,7 +140,7 @@ TEST_CASE("the snapshots of a shard", "[pserver]") {
     std::filesystem::remove_all(root + "/step-000000000400");
     std::filesystem::copy(root + "/step-000000000200", root + "/step-000000000400",
                           std::filesystem::copy_options::recursive);
-    Snapshots s({dir.path(), 100, 3}, 0, waiter.report());
+    Snapshots s({dir.path(), 100, 3}, "shard-0", waiter.report());
     CHECK_THROWS_WITH(s.load(400), Contains("step-000000000400' is that of step 200"));
     CHECK(s.newest()->step == 300);
     CHECK(is_directory(root + "/step-000000000400.damaged"));
@@ -149,22 +149,22 @@ TEST_CASE("the snapshots of a shard", "[pserver]") {
   }
   SECTION("what was not finished does not count") {
     std::filesystem::create_directory(root + "/step-000000000500");
-    Snapshots s({dir.path(), 100, 3}, 0, waiter.report());
+    Snapshots s({dir.path(), 100, 3}, "shard-0", waiter.report());
     CHECK(s.newest()->step == 400);
   }
   SECTION("those of a past that was given up go") {
-    Snapshots s({dir.path(), 100, 3}, 0, waiter.report());
+    Snapshots s({dir.path(), 100, 3}, "shard-0", waiter.report());
     s.remove_after(300);
     s.drain();
     CHECK(s.steps() == std::vector<uint64_t>{200, 300});
   }
   SECTION("a job that has ended is not taken up, and the next one removes it") {
     {
-      Snapshots s({dir.path(), 100, 3}, 0, waiter.report());
+      Snapshots s({dir.path(), 100, 3}, "shard-0", waiter.report());
       CHECK(!s.ended());
       s.mark_ended({.job = "night", .program = "abc", .trainers = 3});
     }  // what was asked for is done first
-    Snapshots s({dir.path(), 100, 3}, 0, waiter.report());
+    Snapshots s({dir.path(), 100, 3}, "shard-0", waiter.report());
     CHECK(!s.newest());
     const auto ended = s.ended();
     REQUIRE(ended);
@@ -181,10 +181,10 @@ TEST_CASE("the snapshots of a shard", "[pserver]") {
     CHECK(s.newest()->step == 0);
   }
   SECTION("two processes may not share a directory") {
-    Snapshots s({dir.path(), 100, 3}, 0, waiter.report());
+    Snapshots s({dir.path(), 100, 3}, "shard-0", waiter.report());
     CHECK(in_child([&] {
             try {
-              Snapshots second({dir.path(), 100, 3}, 0, waiter.report());
+              Snapshots second({dir.path(), 100, 3}, "shard-0", waiter.report());
             } catch (const Error& e) {
               const bool told =
                   std::string(e.what()).find("is in use by another pserver") != std::string::npos;
@@ -192,7 +192,7 @@ TEST_CASE("the snapshots of a shard", "[pserver]") {
             }
             return 50;
           }) == 0);
-    Snapshots other({dir.path(), 100, 3}, 1, waiter.report());
+    Snapshots other({dir.path(), 100, 3}, "shard-1", waiter.report());
   }
 }
 
@@ -217,7 +217,7 @@ TEST_CASE("a full disk leaves the old snapshot and training alone", "[pserver]")
   CHECK(s.snapshots == std::vector<uint64_t>{0});
   CHECK(a.await(a.push(10, 3, g)).version == 4);
   shard.reset();
-  Snapshots left({disk.path(), 1, 3}, 0, [](uint64_t, const std::string&) {});
+  Snapshots left({disk.path(), 1, 3}, "shard-0", [](uint64_t, const std::string&) {});
   CHECK(left.newest()->step == 0);
 }
 

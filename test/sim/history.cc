@@ -18,7 +18,7 @@ constexpr double longest_calm = 3 * peer_timeout;
 constexpr uint64_t most_events = 400'000;  // of a history that makes progress
 constexpr size_t most_waiting = 64;        // messages that wait in one connection
 
-std::unique_ptr<Model> make_model(size_t params, size_t trainers, size_t shards) {
+std::unique_ptr<Model> make_model(size_t params, size_t trainers, size_t shards, bool table) {
   auto out = std::make_unique<Model>();
   Net net;
   const Builder b(net);
@@ -28,10 +28,17 @@ std::unique_ptr<Model> make_model(size_t params, size_t trainers, size_t shards)
         mean(b, create_parameter(b, {static_cast<int64_t>(4 + 3 * i), 1}, {.name = text("p", i)})));
   const std::string loss = mean(b, costs.size() > 1 ? concat(b, costs, 0) : costs[0]);
   minimize(b, loss, Optimizer("sgd", 1));
+  if (table) {
+    TableSpec rows{.param = "rows", .grad = "rows@GRAD", .width = row_width};
+    for (const auto& op : net.main.global().ops())
+      if (op->type == "sgd") rows.learning_rate = op->in["LearningRate"][0];
+    net.main.tables.push_back(rows);
+  }
   for (size_t i = 0; i < shards; ++i) endpoints.push_back(text("127.0.0.1:", 7164 + i));
   out->cut = transpile(
       net.main, net.startup,
       {.trainers = static_cast<uint32_t>(trainers), .endpoints = endpoints, .slice_var_up = false});
+  out->cut.trainer.tables = net.main.tables;
   Executor().run(net.startup, out->first);
   for (const ParamGrad& p : out->cut.params) {
     const Tensor& t = out->first.tensor(p.param);
@@ -42,9 +49,9 @@ std::unique_ptr<Model> make_model(size_t params, size_t trainers, size_t shards)
 
 // Made once: building and cutting a program takes longer than a history.
 const Model& model_of(const JobPlan& p) {
-  static std::map<std::tuple<size_t, size_t, size_t>, std::unique_ptr<Model>> models;
-  auto& m = models[{p.params, p.trainers, p.shards}];
-  if (!m) m = make_model(p.params, p.trainers, p.shards);
+  static std::map<std::tuple<size_t, size_t, size_t, bool>, std::unique_ptr<Model>> models;
+  auto& m = models[{p.params, p.trainers, p.shards, p.table}];
+  if (!m) m = make_model(p.params, p.trainers, p.shards, p.table);
   return *m;
 }
 
@@ -305,7 +312,8 @@ std::string History::wrong_values() const {
 // Each gradient of a trainer was applied once, or is reported as lost.
 std::string History::wrong_counts() const {
   const float all = expected_count();
-  for (size_t i = 0; i < saved().size(); ++i)
+  const size_t counted = plan_.params + (plan_.table ? 1 : 0);  // the first row counts too
+  for (size_t i = 0; i < std::min(counted, saved().size()); ++i)
     for (size_t t = 0; t < plan_.trainers && t < saved()[i].size(); ++t) {
       const TrainerHost& trainer = *trainers_[t];
       const float applied = -saved()[i][t];

@@ -48,6 +48,7 @@ struct JobPlan {
   double slowest_write = 0.05;  // of a disk, seconds
   bool slow_trainer = false;    // the last one takes ten times as long
   bool far_pair = false;        // between the first trainer and shard all takes longer
+  bool table = false;           // beside the parameters there is a sparse table
   std::vector<Fault> faults;
 };
 // Only faults of these kinds; all where it is empty.

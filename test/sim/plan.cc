@@ -76,6 +76,7 @@ JobPlan plan_of(uint64_t seed, const std::vector<FaultKind>& kinds) {
   p.slow_trainer = r.chance(0.1);
   p.far_pair = r.chance(0.1);
   add_faults(p, r, kinds);
+  p.table = p.mode != wire::Mode::geo && mix64(seed ^ 0x7ab1e) % 3 == 0;
   return p;
 }
 
@@ -88,6 +89,7 @@ std::string text_of(const JobPlan& p) {
   if (p.drift > 0) out += text(", clocks drift by up to ", p.drift * 100, " %");
   if (p.slowest_write > 1) out += text(", a snapshot takes up to ", p.slowest_write, " s");
   if (p.slow_trainer) out += ", the last trainer is slow";
+  if (p.table) out += ", with a sparse table";
   if (p.far_pair) out += ", trainer 0 and pserver 0 are far from each other";
   out += "\n";
   for (const Fault& f : p.faults) {

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "sim/sim_links.h"
+#include "table/partition.h"
 #include "trainer/step_protocol.h"
 
 namespace paddle::sim {
@@ -21,7 +22,17 @@ class AtEnd {
   F f_;
 };
 
+constexpr uint64_t counting_row = 7;
+constexpr uint64_t other_rows = 11;
+
 }  // namespace
+
+std::vector<uint64_t> batch_ids(size_t trainer, uint64_t record) {
+  std::vector<uint64_t> ids{counting_row};
+  if (record % 3 != 1) ids.push_back(1000 + trainer);
+  for (uint64_t i = 0; i < record % 3; ++i) ids.push_back(2000 + (record * 5 + i) % other_rows);
+  return ids;
+}
 
 TrainerHost::TrainerHost(Network& network, std::vector<PserverHost*> pservers, size_t index,
                          TrainerSetup setup)
@@ -120,8 +131,12 @@ void TrainerHost::run() {
     PsClient client(model.cut, scope, options, first_values,
                     std::make_unique<SimLinks>(*this, endpoints, options.peer_timeout));
     const AtEnd add_lost([&] {
-      lost_.resize(client.updates().lost().size());
-      for (size_t i = 0; i < lost_.size(); ++i) lost_[i] += client.updates().lost()[i];
+      const std::span<const uint64_t> slices = client.updates().lost();
+      std::vector<uint64_t> lost(slices.begin(), slices.end());
+      if (const auto rows = client.rows().lost(); !rows.empty())
+        lost.push_back(rows[shard_of(counting_row, static_cast<uint32_t>(rows.size()))]);
+      lost_.resize(lost.size());
+      for (size_t i = 0; i < lost_.size(); ++i) lost_[i] += lost[i];
     });
     train(client, scope);
     finished_ = true;
@@ -161,6 +176,15 @@ void TrainerHost::train(PsClient& client, Scope& scope) {
           const auto values = scope.tensor(p.param).values<float>();
           saved_.emplace_back(values.begin(), values.end());
         }
+        std::vector<uint64_t> ids{counting_row};
+        for (size_t t = 0; t < 4; ++t) ids.push_back(1000 + t);
+        for (uint64_t i = 0; i < other_rows; ++i) ids.push_back(2000 + i);
+        std::vector<float> rows(ids.size() * row_width);
+        const bool table = !setup_.model->cut.trainer.tables.empty();
+        if (table) client.pull_rows(0, ids, rows.data(), step);
+        for (size_t i = 0; i < rows.size() && table; i += row_width)
+          saved_.emplace_back(rows.begin() + static_cast<std::ptrdiff_t>(i),
+                              rows.begin() + static_cast<std::ptrdiff_t>(i) + row_width);
       }
       client.wait_for_save();
       client.say_bye();
@@ -179,8 +203,13 @@ void TrainerHost::batch(PsClient& client, Scope& scope, uint64_t step, uint64_t 
   const bool geo = setup_.options.hello.mode == wire::Mode::geo;
   const bool sync = setup_.options.hello.mode == wire::Mode::sync;
   const size_t params = setup_.model->cut.params.size();
+  const bool table = !setup_.model->cut.trainer.tables.empty();
+  const std::vector<uint64_t> ids = batch_ids(index_, record);
+  std::vector<float> rows(ids.size() * row_width);
+  if (table) client.pull_rows(0, ids, rows.data(), step);
   for (size_t i = 0; i < params; ++i) client.pull(static_cast<int32_t>(i), View{}, step);
   sleep_until(now() + to_duration(network_.world.random.between(0.2, 1.8) * setup_.batch_seconds));
+  if (table && record % 2 == 0) push_rows(client, rows, step, record);
   for (size_t i = 0; i < params; ++i) {
     const Tensor& t = scope.tensor(setup_.model->cut.params[i].param);
     if (i == 0)
@@ -204,6 +233,22 @@ void TrainerHost::batch(PsClient& client, Scope& scope, uint64_t step, uint64_t 
     std::copy(made.begin(), made.end(), g.begin());
     client.push(static_cast<int32_t>(i), View{.data = g.data()}, step);
   }
+  if (table && record % 2 == 1) push_rows(client, rows, step, record);
+}
+
+// As for parameters: the first row counts.
+void TrainerHost::push_rows(PsClient& client, const std::vector<float>& rows, uint64_t step,
+                            uint64_t record) {
+  const bool sync = setup_.options.hello.mode == wire::Mode::sync;
+  const std::vector<uint64_t> ids = batch_ids(index_, record);
+  std::vector<float> made(rows.size(), 0.0f);
+  for (size_t k = 0; k < made.size(); ++k) {
+    if (k == index_) made[k] = 1;
+    if (!sync) continue;
+    const auto value = static_cast<int64_t>(rows[k]);
+    made[k] += static_cast<float>((value + static_cast<int64_t>(record * 3 + k * 5)) % 7);
+  }
+  client.push_rows(0, ids, made.data(), step);
 }
 
 }  // namespace paddle::sim

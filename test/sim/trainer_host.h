@@ -16,6 +16,12 @@ namespace paddle::sim {
 // Thrown out of whatever a process does when it is killed.
 struct Killed {};
 
+// Values of a row: one for each trainer that a job has at most.
+constexpr int64_t row_width = 4;
+// The ids of a batch: the row in which all count, one that depends on the trainer, and others now
+// and then, so that in some steps a shard gets none.
+std::vector<uint64_t> batch_ids(size_t trainer, uint64_t record);
+
 // What is trained.
 struct Model {
   Cut cut;
@@ -50,10 +56,10 @@ class TrainerHost {
   bool finished() const { return finished_; }
   const std::string& failure() const { return failure_; }  // why it gave up
   // ---- of all of them
-  // Updates that were reported as lost, at most, by slice.
+  // Updates that were reported as lost, at most, by slice, and of the row that all count in.
   const std::vector<uint64_t>& lost() const { return lost_; }
   bool place_lost() const { return place_lost_; }
-  // Trainer 0: the parameters that it saved.
+  // Trainer 0: the parameters that it saved, and rows of the table behind them.
   const std::vector<std::vector<float>>& saved() const { return saved_; }
   std::string waiting() const;
 
@@ -62,6 +68,7 @@ class TrainerHost {
   void run();
   void train(PsClient& client, Scope& scope);
   void batch(PsClient& client, Scope& scope, uint64_t step, uint64_t record);
+  void push_rows(PsClient& client, const std::vector<float>& rows, uint64_t step, uint64_t record);
   Time now() const { return setup_.clock.local(network_.world.now()); }
   // The fiber sleeps until then, by its own clock, or until wake().
   void sleep_until(Time until);

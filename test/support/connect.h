@@ -3,16 +3,19 @@
 
 #include <memory>
 
+#include "wire/credentials.h"
 #include "wire/stream.h"
 
 namespace paddle {
 
-inline std::unique_ptr<wire::Stream> connect_to(asio::io_context& io, const wire::Endpoint& to) {
+inline std::unique_ptr<wire::Stream> connect_to(asio::io_context& io, const wire::Endpoint& to,
+                                                const wire::Credentials& credentials = {},
+                                                const wire::Purpose& purpose = {}) {
   std::unique_ptr<wire::Stream> out;
   std::exception_ptr failure;
   bool done = false;
   asio::co_spawn(
-      io, [to]() { return wire::connect(to, 20); },
+      io, [&]() { return wire::connect(to, 20, credentials, purpose); },
       [&](std::exception_ptr e, std::unique_ptr<wire::Stream> stream) {
         failure = e;
         out = std::move(stream);

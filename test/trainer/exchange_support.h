@@ -38,6 +38,7 @@ class SentMessages : public ShardSender {
     std::vector<uint64_t> versions;  // of a pull; of a push what it was based on
     std::vector<float> bulk;
     wire::Position begin, end;  // of a push
+    std::vector<uint64_t> ids;  // of a pull of rows
   };
   void send(uint32_t shard, const wire::Push& push, std::span<const wire::Bytes> bulk) override {
     Sent s{.shard = shard, .push = true, .step = push.step, .epoch = push.epoch};
@@ -60,6 +61,14 @@ class SentMessages : public ShardSender {
       s.slices.push_back(p.slice);
       s.versions.push_back(p.version);
     }
+    messages.push_back(std::move(s));
+  }
+  void send(uint32_t shard, const wire::PullRows& pull, wire::Bytes ids) override {
+    Sent s{.shard = shard, .epoch = pull.epoch};
+    s.slices.push_back(pull.slice);
+    s.versions.push_back(pull.version);
+    s.ids.resize(ids.size() / sizeof(uint64_t));
+    std::memcpy(s.ids.data(), ids.data(), ids.size());
     messages.push_back(std::move(s));
   }
   std::vector<Sent> take() { return std::exchange(messages, {}); }

@@ -38,3 +38,22 @@ TEST_CASE("meters of a pass", "[trainer]") {
     CHECK(m.whole.samples() == 10);
   }
 }
+
+TEST_CASE("meters of evaluators with one number and with two", "[trainer]") {
+  std::vector<Evaluator> all(3);
+  all[0].name = "accuracy";
+  all[1].name = "calibration";
+  all[1].under = "clicks";
+  all[2].name = "auc";
+  all[2].running = true;
+  Meter m(all);
+  m.add(10, 1, std::vector<double>{0.5, 0.2, 0.4, 0.7});
+  m.add(30, 1, std::vector<double>{0.9, 0.4, 0.2, 0.8});
+  CHECK(m.value(0) == Approx(0.8));
+  CHECK(m.value(1) == Approx((2 + 12) / (4.0 + 6)));
+  CHECK(m.ratio(1).first == Approx(14));
+  CHECK(m.value(2) == 0.8);
+  CHECK(m.evaluators_text() == "accuracy=0.8  calibration=1.4  auc=0.8");
+  m.clear();
+  CHECK(m.value(1) == 0);
+}

@@ -120,8 +120,14 @@ template <class F, class X> void each(F& f, X& x) {
   } else if constexpr (std::is_same_v<T, ConfiguredSlice>) { auto& [a, b, c, d] = x; all(f, a, b, c, d); }
   else if constexpr (std::is_same_v<T, ConfiguredVariable>) { auto& [a, b, c] = x; all(f, a, b, c); }
   else if constexpr (std::is_same_v<T, Configure>) {
-    auto& [a, b, c, d, e, g, h, i] = x;
-    all(f, a, b, c, d, e, g, h, i);
+    auto& [a, b, c, d, e, g, h, i, j] = x;
+    all(f, a, b, c, d, e, g, h, i, j);
+  } else if constexpr (std::is_same_v<T, ConfiguredTable>) { auto& [a, b, c, d] = x; all(f, a, b, c, d); }
+  else if constexpr (std::is_same_v<T, PullRows>) { auto& [a, b, c, d] = x; all(f, a, b, c, d); }
+  else if constexpr (std::is_same_v<T, SetRows>) { auto& [a, b, c, d] = x; all(f, a, b, c, d); }
+  else if constexpr (std::is_same_v<T, TableStatus>) {
+    auto& [a, b, c, d, e, g, h, i, j, k, l] = x;
+    all(f, a, b, c, d, e, g, h, i, j, k, l);
   } else if constexpr (std::is_same_v<T, SetValue>) { auto& [a, b, c, d] = x; all(f, a, b, c, d); }
   else if constexpr (std::is_same_v<T, Join>) { auto& [a, b] = x; all(f, a, b); }
   else if constexpr (std::is_same_v<T, PushPart>) { auto& [a, b, c] = x; all(f, a, b, c); }
@@ -151,8 +157,8 @@ template <class F, class X> void each(F& f, X& x) {
   } else if constexpr (std::is_same_v<T, SliceStatus>) { auto& [a, b, c, d] = x; all(f, a, b, c, d); }
   else {
     static_assert(std::is_same_v<T, Status>);
-    auto& [a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, y] = x;
-    all(f, a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, y);
+    auto& [a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, y, z] = x;
+    all(f, a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, y, z);
   }
 }
 // clang-format on

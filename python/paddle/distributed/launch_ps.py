@@ -7,12 +7,15 @@ goes to ``logs/serverlog.N`` or ``logs/workerlog.N``. When all workers have ende
 process fails, all are stopped, and the end of its log is shown.
 
 A job of several machines is started on each of them, with the same ``--cluster_node_ips`` and its own ``--node_ip``.
+Its processes prove a token to each other: make it once (``paddle token --new FILE``), copy it to all machines, and set
+``PADDLE_TOKEN_FILE`` to its path. On one machine every job gets a token of its own.
 The servers of a machine then stay until the workers of all machines have left the job.
 """
 import argparse
 import ctypes
 import os
 import queue
+import secrets
 import signal
 import socket
 import subprocess
@@ -94,9 +97,15 @@ class _Job:
             own = ["%s:%d" % (args.node_ip, p) for p in ports]
         self.own_endpoints = own
         self.workers = args.worker_num * len(nodes)
+        self.first_worker = self.node * args.worker_num  # of this machine
+        self.worker_endpoints: List[str] = []  # as 2.x names them; a worker does not listen
         self.processes: Dict[str, subprocess.Popen] = {}
         self.logs: Dict[str, str] = {}
         self.ended: queue.Queue = queue.Queue()
+        self.token = ""
+        given = os.environ.get("PADDLE_INIT_TOKEN_FILE") or os.environ.get("PADDLE_TOKEN_FILE")
+        if self.alone and not given:
+            self.token = os.path.abspath(os.path.join(args.log_dir, "token.%d" % os.getpid()))
 
     def _environment(self, **own) -> dict:
         env = {k: v for k, v in os.environ.items() if k.lower() not in ("http_proxy", "https_proxy")}
@@ -105,10 +114,18 @@ class _Job:
         env.update(PADDLE_PSERVERS_IP_PORT_LIST=joined, PADDLE_PSERVER_ENDPOINTS=joined, PADDLE_PSERVERS=hosts,
                    PADDLE_TRAINERS_NUM=str(self.workers), PADDLE_TRAINERS=str(self.workers), TRAINERS=str(self.workers),
                    POD_IP=self.args.node_ip, PYTHONUNBUFFERED="1", **own)
+        if self.worker_endpoints:
+            env["PADDLE_TRAINER_ENDPOINTS"] = ",".join(self.worker_endpoints)
+        if self.token:
+            env["PADDLE_INIT_TOKEN_FILE"] = self.token
         return env
 
     def start(self) -> None:
         os.makedirs(self.args.log_dir, mode=0o750, exist_ok=True)
+        if self.token:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+            with os.fdopen(os.open(self.token, flags, 0o600), "w") as out:
+                out.write(secrets.token_hex(32) + "\n")
         until = {} if self.alone else {"PADDLE_INIT_EXIT_WHEN_DONE": "1"}
         for i, endpoint in enumerate(self.own_endpoints):
             place = self.endpoints.index(endpoint)
@@ -117,7 +134,7 @@ class _Job:
                                           CURRENT_ENDPOINT=endpoint, PADDLE_PSERVER_ID=str(place), **until))
         ports = ",".join(e.rpartition(":")[2] for e in self.endpoints)
         for i in range(self.args.worker_num):
-            number = str(self.node * self.args.worker_num + i)
+            number = str(self.first_worker + i)
             self._start("worker", i, dict(TRAINING_ROLE="TRAINER", PADDLE_TRAINING_ROLE="TRAINER", PADDLE_PORT=ports,
                                           PADDLE_TRAINER_ID=number, TRAINER_ID=number))
 
@@ -172,6 +189,8 @@ class _Job:
             _kill(p, signal.SIGKILL)
         for s in self.held:
             s.close()
+        if self.token and os.path.exists(self.token):
+            os.remove(self.token)
 
 
 def _kill(process: subprocess.Popen, number: int) -> None:
@@ -198,7 +217,10 @@ def _stop_by_signal(number, frame):
 def launch(arguments: Optional[List[str]] = None) -> int:
     """Starts the job that the command line (or ``arguments``) describes, waits for it, and returns its exit code."""
     args = _parse(arguments)
-    job = _Job(args)
+    return _run(args, _Job(args))
+
+
+def _run(args, job: _Job) -> int:
     if args.print_config:
         _print("servers: %s; workers: %d; logs in %s" % (",".join(job.endpoints), job.workers, args.log_dir))
     before = signal.signal(signal.SIGTERM, _stop_by_signal)

@@ -18,7 +18,7 @@ from .. import _core
 from . import core
 from .framework import Variable
 
-__all__ = ["DatasetBase", "DatasetFactory", "InMemoryDataset", "QueueDataset"]
+__all__ = ["DatasetBase", "DatasetFactory", "FileInstantDataset", "InMemoryDataset", "QueueDataset"]
 
 
 class Task:
@@ -85,7 +85,8 @@ class DatasetFactory:
 
     def create_dataset(self, datafeed_class: str = "QueueDataset") -> "DatasetBase":
         """A `QueueDataset` (files are read while training goes on) or an `InMemoryDataset`."""
-        kinds = {"QueueDataset": QueueDataset, "InMemoryDataset": InMemoryDataset}
+        kinds = {"QueueDataset": QueueDataset, "InMemoryDataset": InMemoryDataset,
+                 "FileInstantDataset": FileInstantDataset}
         if datafeed_class not in kinds:
             raise ValueError(f"datafeed class {datafeed_class} does not exist; there are {', '.join(kinds)}")
         return kinds[datafeed_class]()
@@ -103,6 +104,7 @@ class DatasetBase:
         self.filelist: List[str] = []
         self.use_var: List[Variable] = []
         self._hdfs = ("", "")
+        self._record_ids = False
 
     def set_pipe_command(self, pipe_command: str) -> None:
         """The shell command that turns a file on its stdin into MultiSlot text on its stdout. By default "cat"."""
@@ -153,7 +155,7 @@ class DatasetBase:
         if not self.use_var:
             raise ValueError("the data set has no slots; name the variables of a line with set_use_var([...])")
         slots = [(v.name, core.dtype_name(v.dtype), tuple(v.shape[1:]) or (1,), v.lod_level) for v in self.use_var]
-        return _core.SlotSpec(slots, self.pipe_command, self.batch_size, *self._hdfs)
+        return _core.SlotSpec(slots, self.pipe_command, self.batch_size, *self._hdfs, record_ids=self._record_ids)
 
     def _files(self) -> List[str]:
         if not self.filelist:
@@ -187,6 +189,23 @@ class QueueDataset(DatasetBase):
 
     def global_shuffle(self, fleet=None) -> None:
         raise NotImplementedError("QueueDataset does not support global shuffle, please use InMemoryDataset for "
+                                  "global_shuffle")
+
+    def _source(self):
+        return _core.SlotFiles(self._spec(), self._files())
+
+
+class FileInstantDataset(DatasetBase):
+    """Files are read while training goes on, as in a QueueDataset. Cannot be shuffled."""
+
+    _feed_name = "MultiSlotFileInstantDataFeed"
+
+    def local_shuffle(self) -> None:
+        raise NotImplementedError("FileInstantDataset does not support local shuffle, please use InMemoryDataset for "
+                                  "local_shuffle")
+
+    def global_shuffle(self, fleet=None) -> None:
+        raise NotImplementedError("FileInstantDataset does not support global shuffle, please use InMemoryDataset for "
                                   "global_shuffle")
 
     def _source(self):
@@ -237,10 +256,8 @@ class InMemoryDataset(DatasetBase):
         """Accepted for Fluid's scripts: records stay with the worker that read them."""
 
     def set_parse_ins_id(self, parse_ins_id: bool) -> None:
-        """Whether lines begin with "1 <id of the record>". Only False is supported: the pipe command removes ids."""
-        if parse_ins_id:
-            raise NotImplementedError("records with ids are not supported: remove the first two words of each line in "
-                                      "the pipe command, e.g. with cut -d ' ' -f 3-")
+        """Whether lines begin with "1 <id of the record>", which is passed over."""
+        self._record_ids = bool(parse_ins_id)
 
     def set_merge_by_lineid(self, merge_size: int = 2) -> None:
         """Not supported: records are not merged by their ids."""
@@ -262,6 +279,18 @@ class InMemoryDataset(DatasetBase):
                   f"{fleet.worker_num()} workers shuffles its own. Split the data into many files to mix them.",
                   file=sys.stderr)
         self.local_shuffle()
+
+    def set_fea_eval(self, record_candidate_size: int, fea_eval: bool = True) -> None:
+        """Accepted for Fluid's scripts: `slots_shuffle` needs no preparation."""
+
+    def slots_shuffle(self, slots: Sequence[str]) -> None:
+        """Exchanges the values of these slots among the records, each slot by itself.
+
+        What the AUC loses by that is what a slot is worth to a model. random.seed(n) before makes it repeatable.
+        """
+        if isinstance(slots, str):
+            raise TypeError(f"slots_shuffle takes a list of slots: [{slots!r}]")
+        self._loaded().shuffle_slots(list(slots), random.getrandbits(64))
 
     def release_memory(self) -> None:
         """Forgets the records."""

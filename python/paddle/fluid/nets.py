@@ -6,7 +6,8 @@ from typing import Optional
 from . import layers
 from .layers._call import Attr, Variable, call
 
-__all__ = ["glu", "img_conv_group", "scaled_dot_product_attention", "simple_img_conv_pool"]
+__all__ = ["glu", "img_conv_group", "scaled_dot_product_attention", "sequence_conv_pool",
+           "simple_img_conv_pool"]
 
 
 def simple_img_conv_pool(input: Variable, num_filters: int, filter_size, pool_size, pool_stride, pool_padding=0,
@@ -22,6 +23,14 @@ def simple_img_conv_pool(input: Variable, num_filters: int, filter_size, pool_si
                 pool_size=pool_size, pool_stride=pool_stride, pool_padding=pool_padding, pool_type=pool_type,
                 global_pooling=global_pooling, stride=conv_stride, padding=conv_padding, dilation=conv_dilation,
                 groups=conv_groups, param_attr=param_attr, bias_attr=bias_attr, act=act)
+
+
+def sequence_conv_pool(input: Variable, num_filters: int, filter_size: int, param_attr: Attr = None,
+                       act: Optional[str] = "sigmoid", pool_type: str = "max", bias_attr: Attr = None) -> Variable:
+    """sequence_conv, then sequence_pool: one row per sequence. See there for the arguments."""
+    rows = layers.sequence_conv(input, num_filters=num_filters, filter_size=filter_size, param_attr=param_attr, act=act,
+                                bias_attr=bias_attr)
+    return layers.sequence_pool(rows, pool_type=pool_type)
 
 
 def img_conv_group(input: Variable, conv_num_filter, pool_size, conv_padding=1, conv_filter_size=3, conv_act=None,

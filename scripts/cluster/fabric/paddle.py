@@ -11,6 +11,7 @@ import logging
 import os
 import re
 import runpy
+import secrets
 import shlex
 import signal
 import socket
@@ -24,6 +25,7 @@ from fabric import Connection
 
 # Stands in the command line of every process of a job; `ps` finds them by it.
 MARK = "paddle_process_by_paddle"
+TOKEN = "job/token"  # in the workspace of every node
 OWN_FLAGS = ("job_dispatch_package", "job_workspace", "conf")
 # What conf.py may leave out; it explains each.
 DEFAULTS = {"HOSTS": [], "ROOT_DIR": "$HOME/paddle", "PADDLE_PORT": 7164, "PADDLE_PORTS_NUM": 1, "PADDLE_PORTS_NUM_FOR_SPARSE": 1,
@@ -152,6 +154,27 @@ class Job:
                 raise Failed(f"{node} has no directory {self.directory}: copy the workspace there, or use --job_dispatch_package", 4)
         self.on_all(lambda node: node.run(
             f"cd {quoted} && mkdir -p log job && rm -rf log/* job/* && echo {node.index} > nodefile"))
+        self.give_token()
+
+    def give_token(self):
+        """A new token of the job on all nodes, which its processes prove to each other. It stands in no command line."""
+        if "token_file" in self.flags:
+            return
+        with tempfile.NamedTemporaryFile("w") as token:  # readable by this user only
+            token.write(secrets.token_hex(32) + "\n")
+            token.flush()
+
+            def copy(node):
+                target = node.run("mktemp").strip()
+                node.put(token.name, target)
+                node.run(f"mv {target} {self.remote(self.directory)}/{TOKEN}")
+
+            self.on_all(copy)
+        self.flags["token_file"] = TOKEN
+
+    def remove_token(self):
+        if self.flags.get("token_file") == TOKEN:
+            self.on_all(lambda node: node.run(f"rm -f {self.remote(self.directory)}/{TOKEN}"))
 
     def dispatch(self):
         with tempfile.NamedTemporaryFile(suffix=".tar.gz") as archive:
@@ -227,7 +250,7 @@ class Job:
 
     def pserver_command(self, node):
         words = [self.conf["PADDLE"], "pserver", self.mark(), f"--num_gradient_servers={len(self.nodes)}", "--exit_when_done=true"]
-        words += [f"--{k}={v}" for k, v in self.ports.items()]
+        words += [f"--{k}={v}" for k, v in self.ports.items()] + [f"--token_file={self.flags['token_file']}"]
         if self.conf["PADDLE_BIND"]:
             words.append(f"--host={socket.gethostbyname(node.name)}")
         return words, {}
@@ -288,6 +311,7 @@ def stop_quietly(job):
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         job.stop()
+        job.remove_token()
     except Failed as e:
         say(f"paddle.py: {e}")
 

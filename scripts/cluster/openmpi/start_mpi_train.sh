@@ -36,10 +36,35 @@ if [ "${PADDLE_BIND:-no}" = yes ]; then
 fi
 mkdir -p logs
 
+# The token that the processes of the job prove to each other (docs/security.md): the file `token`, which was copied to all
+# nodes with the job. If there is none, rank 0 makes one in this directory, which the nodes share then; the others wait.
+token=
+[ ! -s token ] || export PADDLE_INIT_TOKEN_FILE="${PADDLE_INIT_TOKEN_FILE:-$PWD/token}"
+if [ -z "${PADDLE_INIT_TOKEN_FILE:-}" ]; then
+  run=${PMIX_NAMESPACE:-${OMPI_MCA_orte_ess_jobid:-${OMPI_MCA_ess_base_jobid:-}}}
+  export PADDLE_INIT_TOKEN_FILE="$PWD/.token.${run//[^A-Za-z0-9_.-]/_}"
+  if [ "$OMPI_COMM_WORLD_RANK" = 0 ]; then
+    token=$PADDLE_INIT_TOKEN_FILE
+    trap 'rm -f "$token"' EXIT
+    "${PADDLE:-paddle}" token --replace --new "$token" > logs/token.log 2>&1 || fail "cannot make $token: $(cat logs/token.log)" 4
+  fi
+  for ((tries = 0; ; ++tries)); do
+    [ ! -s "$PADDLE_INIT_TOKEN_FILE" ] || break
+    [ $tries -lt 300 ] || fail "rank 0 has made no $PADDLE_INIT_TOKEN_FILE within 30 s. Where the nodes do not share $PWD, make a token \
+once (paddle token --new token), copy it to all nodes, and set PADDLE_INIT_TOKEN_FILE to its path" 7
+    sleep 0.1
+  done
+fi
+
 # The pserver ends with the job: when all trainers are done, not when the trainer of this node is.
-"${PADDLE:-paddle}" pserver --comment=paddle_cluster_pserver --exit_when_done=true --log_dir="logs/pserver$suffix" "${bind[@]}" \
-  > "logs/pserver$suffix.log" 2>&1 &
+"${PADDLE:-paddle}" pserver --comment=paddle_cluster_pserver --exit_when_done=true --log_dir="logs${suffix:+/pserver$suffix}" \
+  --record_file="job/pserver$suffix.flags" "${bind[@]}" > "logs/pserver$suffix.log" 2>&1 &
 pserver=$!
+# The workspace of every launcher (docs/workspace.md): log/ is the guide's logs/.
+[ -e log ] || ln -sn logs log 2>/dev/null
+ln -sf "pserver$suffix.log" "logs/server$suffix.log"
+echo "$OMPI_COMM_WORLD_RANK" > "nodefile$suffix"
+export PADDLE_INIT_LOG_DIR="${PADDLE_INIT_LOG_DIR:-logs${suffix:+/trainer$suffix}}"
 trap 'kill "$pserver" 2>/dev/null; exit 130' INT TERM
 
 "${PYTHON:-python3}" train.py > "logs/train$suffix.log" 2>&1

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from ... import _core
 from ..unsupported import instead_of
-from . import (_composed, _math, _sequence, _shape, control_flow, device, io, learning_rate_scheduler, loss, metric_op,
-               nn, ops, tensor)
+from . import (_composed, _math, _sampling, _sequence, _shape, control_flow, device, io, learning_rate_scheduler, loss,
+               metric_op, nn, ops, tensor)
 from ._composed import *  # noqa: F401,F403
 from ._math import *  # noqa: F401,F403
+from ._sampling import *  # noqa: F401,F403
 from ._sequence import *  # noqa: F401,F403
 from ._shape import *  # noqa: F401,F403
 from .control_flow import *  # noqa: F401,F403
@@ -21,9 +22,9 @@ from .nn import *  # noqa: F401,F403
 from .ops import *  # noqa: F401,F403
 from .tensor import *  # noqa: F401,F403
 
-__all__ = (_composed.__all__ + _math.__all__ + _sequence.__all__ + _shape.__all__ + control_flow.__all__ + io.__all__ +
-           learning_rate_scheduler.__all__ + loss.__all__ + metric_op.__all__ + nn.__all__ + ops.__all__ +
-           tensor.__all__)
+__all__ = (_composed.__all__ + _math.__all__ + _sampling.__all__ + _sequence.__all__ + _shape.__all__ +
+           control_flow.__all__ + io.__all__ + learning_rate_scheduler.__all__ + loss.__all__ + metric_op.__all__ +
+           nn.__all__ + ops.__all__ + tensor.__all__)
 
 
 if not TYPE_CHECKING:  # checkers of types report unknown names by themselves

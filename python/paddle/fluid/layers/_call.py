@@ -20,7 +20,8 @@ Attr = Union[None, bool, str, Initializer, ParamAttr, WeightDecayRegularizer, Se
 DType = Union[str, VarDesc.VarType, np.dtype, type]  # "float32", VarType.FP32, numpy.float32
 
 _ATTRIBUTES = ("param_attr", "bias_attr", "attr")
-_VARIABLES = ("input", "x", "y", "index", "label", "out", "correct", "total")  # arguments that are variables
+# Arguments that are variables.
+_VARIABLES = ("input", "x", "y", "index", "label", "out", "correct", "total", "sample_weight", "logits")
 
 
 def call(type: str, **args):

@@ -1,0 +1,50 @@
+#include "trainer/step_exchange.h"
+
+namespace paddle {
+
+StepExchange::StepExchange(const Cut& cut, const ExchangeOptions& options,
+                           std::unique_ptr<Links> links)
+    : layout_(cut),
+      links_(std::move(links)),
+      exchange_(make_exchange(layout_, options, *links_)),
+      rows_(cut, options.mode, options.queue_size, *links_),
+      streams_(exchange_->manner() == ParamExchange::Manner::streams) {
+  links_->deliver_to(*exchange_, rows_);
+}
+
+// In sync nothing of a step is pushed before this trainer has its version of everything: shards may
+// then reuse the memory of the version before it.
+void StepExchange::wait_to_push() {
+  const auto may = [&] { return exchange_->may_push() && rows_.may_push(); };
+  if (!may()) await(Condition(may));
+}
+
+// Where nothing is waited for, the connections are served while a step is computed: else an
+// exchange would last several steps. What breaks there is mended when the next step begins.
+void StepExchange::push(int32_t param, const View& grad, uint64_t) {
+  wait_to_push();
+  exchange_->push(param, static_cast<const std::byte*>(grad.data));
+  if (streams_) links_->poll_sometimes();
+}
+
+void StepExchange::pull(int32_t param, const View&, uint64_t) {
+  if (streams_) return links_->poll_sometimes();
+  const auto may = [&] { return exchange_->may_read(param); };
+  if (!may()) await(Condition(may));
+}
+
+void StepExchange::push_rows(int32_t table, std::span<const uint64_t> ids, const float* grads,
+                             uint64_t) {
+  wait_to_push();
+  rows_.push(table, ids, grads);
+  if (streams_) links_->poll_sometimes();
+}
+
+void StepExchange::pull_rows(int32_t table, std::span<const uint64_t> ids, float* rows, uint64_t) {
+  rows_.request(table, ids);
+  const auto here = [&] { return rows_.pulled(table); };
+  if (!here()) await(Condition(here));
+  rows_.take(table, rows);
+}
+
+}  // namespace paddle

@@ -1,0 +1,48 @@
+// What a plan asks for while a step is computed: parameters and rows before they are read, places
+// for their gradients. It holds the connections and both exchanges; where something has to be
+// waited for, the client (ps_client.h) does it.
+#pragma once
+
+#include <memory>
+
+#include "graph/kernel.h"
+#include "graph/transpile.h"
+#include "trainer/exchange.h"
+#include "trainer/ps_links.h"
+#include "trainer/row_exchange.h"
+
+namespace paddle {
+
+class StepExchange : public Remote {
+ public:
+  // `cut` outlives it.
+  StepExchange(const Cut& cut, const ExchangeOptions& options, std::unique_ptr<Links> links);
+
+  bool reads_later() const override {
+    return exchange_->manner() == ParamExchange::Manner::repeats_steps;
+  }
+  // Any of these may throw Rewind.
+  void push(int32_t param, const View& grad, uint64_t step) override;
+  void pull(int32_t param, const View& value, uint64_t step) override;
+  void pull_rows(int32_t table, std::span<const uint64_t> ids, float* rows, uint64_t step) override;
+  void push_rows(int32_t table, std::span<const uint64_t> ids, const float* grads,
+                 uint64_t step) override;
+
+  const SentUpdates& updates() const { return exchange_->updates(); }
+  const RowExchange& rows() const { return rows_; }
+
+ protected:
+  // Returns when the condition holds. What breaks meanwhile is mended, and ends in Rewind.
+  virtual void await(const Condition& done) = 0;
+
+  SliceLayout layout_;
+  const std::unique_ptr<Links> links_;
+  std::unique_ptr<ParamExchange> exchange_;
+  RowExchange rows_;
+  const bool streams_;  // the exchange does
+
+ private:
+  void wait_to_push();
+};
+
+}  // namespace paddle

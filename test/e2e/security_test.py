@@ -1,0 +1,295 @@
+"""Who may connect to a job, and what strangers get: tokens, TLS, addresses, and secrets that must not be seen."""
+import os
+import re
+import resource
+import select
+import socket
+import threading
+import time
+
+from cluster import Cluster, Process, same_model, until, write_job
+from faults import SAMPLES, FaultTest
+from support import PADDLE, PSERVER, EndToEnd, main
+
+CONFIG = 2  # exit codes
+PEER = 7
+
+
+class SecurityTest(EndToEnd):
+    def token(self, name="job.token", **derived):
+        words = [f"--{k}={v}" for k, v in derived.items()]
+        self.paddle("token", *words, *([f"--out={self.path(name)}"] if derived else ["--new", self.path(name)]))
+        return f"--token_file={self.path(name)}"
+
+    def small_cluster(self, *server_flags, flags=(), servers=1, trainers=1, name=""):
+        job = write_job(self, records=100)
+        return Cluster(self, job, servers, trainers, server_flags=["--exit_when_done", *server_flags], name=name,
+                       trainer_flags=["--num_passes=2", "--peer_timeout=20", *flags])
+
+    def pserver(self, *flags):
+        """A pserver that listens; its port."""
+        cluster = self.small_cluster(*flags)
+        cluster.start_server(0)
+        cluster.await_server(0)
+        return cluster
+
+
+class Tokens(SecurityTest):
+    def test_a_job_with_a_token_trains_as_one_without(self):
+        plain = self.small_cluster(servers=2, trainers=2, name="plain-").run()
+        token = self.token()
+        cluster = self.small_cluster(token, flags=[token], servers=2, trainers=2, name="token-")
+        same_model(self, plain, cluster.run())
+
+    def test_whoever_lacks_the_token_is_refused_at_once_and_learns_nothing(self):
+        token = self.token()
+        other = self.token("other.token")
+        observer = self.token("observer.token", token_file=self.path("job.token"), role="observer")
+        cluster = self.pserver(token, "--job_name=secret-name")
+        for flags, words in (([], "--token_file"), ([other], "does not know the token"), ([observer], "is for 'observer'")):
+            begin = time.monotonic()
+            done = self.paddle("train", f"--config={cluster.job}", "--job_name=secret-name", *cluster.cluster_flags(0), *flags, check=CONFIG)
+            self.assertIn(words, done.stderr)
+            self.assertLess(time.monotonic() - begin, 10)
+        endpoint = f"--pservers={cluster.endpoints()}"
+        for flags in ([], [other]):
+            done = self.paddle("status", endpoint, "--json", *flags, check=PEER)
+            self.assertNotIn("secret-name", done.stdout + done.stderr)
+        for flags in ([token], [observer]):
+            self.assertIn('"state"', self.paddle("status", endpoint, "--json", *flags).stdout)
+        # The environment names the file, too.
+        self.paddle("status", endpoint, env={"PADDLE_TOKEN_FILE": self.path("observer.token")})
+        self.paddle("status", endpoint, env={"PADDLE_INIT_TOKEN_FILE": self.path("job.token")})
+
+    def test_a_trainer_has_the_id_that_it_proved(self):
+        token = self.token()
+        one = self.token("one.token", token_file=self.path("job.token"), role="trainer-1")
+        any_of_them = self.token("any.token", token_file=self.path("job.token"), role="trainer")
+        cluster = self.small_cluster(token, trainers=2)
+        cluster.start_server(0)
+        cluster.await_server(0)
+        done = self.paddle("train", f"--config={cluster.job}", *cluster.cluster_flags(0), one, check=CONFIG)
+        self.assertIn("is for 'trainer-1', and it wants to be trainer 0", done.stderr)
+        cluster.trainer_flags = lambda i: ["--num_passes=2", [any_of_them, one][i]]
+        cluster.start_trainer(0)
+        cluster.start_trainer(1)
+        cluster.finish()
+        cluster.servers[0].wait(0)
+
+    def test_a_recorded_handshake_cannot_be_played_back(self):
+        token = self.token()
+        cluster = self.pserver(token)
+        port = cluster.ports[0][0]
+        said = bytearray()
+
+        def relay(listener):
+            a, _ = listener.accept()
+            with a, socket.create_connection(("127.0.0.1", port)) as b:
+                while True:
+                    for s in select.select([a, b], [], [], 10)[0]:
+                        data = s.recv(1 << 16)
+                        if not data:
+                            return
+                        if s is a:
+                            said.extend(data)
+                        (b if s is a else a).sendall(data)
+
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            thread = threading.Thread(target=relay, args=(listener,))
+            thread.start()
+            self.paddle("status", f"--pservers=127.0.0.1:{listener.getsockname()[1]}", "--json", token)
+            thread.join(30)
+        self.assertEqual(bytes(said[:4]), b"PSA1")
+        self.assertGreater(len(said), 88 + 100)  # handshake, Hello, StatusAsk
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as s:
+            s.sendall(said)
+            self.assertEqual(len(self.all_of(s)), 64)  # its own proof with a new nonce, and then the end
+        # What the pserver said itself is no answer to it either.
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as s:
+            s.sendall(said[:56])
+            proof = s.recv(64, socket.MSG_WAITALL)
+            s.sendall(proof[32:])
+            self.assertEqual(self.all_of(s), b"")
+
+    @staticmethod
+    def all_of(s):
+        out = b""
+        try:
+            while part := s.recv(1 << 16):
+                out += part
+        except ConnectionResetError:
+            pass
+        return out
+
+    def test_a_silent_connection_is_closed_after_ten_seconds(self):
+        cluster = self.pserver(self.token())
+        begin = time.monotonic()
+        with socket.create_connection(("127.0.0.1", cluster.ports[0][0]), timeout=40) as silent:
+            self.assertEqual(silent.recv(100), b"")
+        took = time.monotonic() - begin
+        self.assertGreater(took, 9)
+        self.assertLess(took, 30)
+
+    def test_files_that_others_can_read_are_refused(self):
+        token = self.token()
+        os.chmod(self.path("job.token"), 0o644)
+        self.refused(self.run_program(PSERVER, "--port=0", token), CONFIG, "can be read or written by other users", "chmod 600")
+        self.refused(self.paddle("status", "--pservers=127.0.0.1:1", token, check=None), CONFIG, "chmod 600")
+        done = self.paddle("token", "--new", self.path("job.token"), check=CONFIG)
+        self.assertIn("is there already", done.stderr)
+        observer = self.path("o")
+        os.chmod(self.path("job.token"), 0o600)
+        self.token("o", token_file=self.path("job.token"), role="observer")
+        self.refused(self.run_program(PSERVER, "--port=0", f"--token_file={observer}"), CONFIG, "needs the job's own token")
+        self.refused(self.paddle("token", f"--token_file={observer}", "--role=trainer", "--out=x", check=None), CONFIG, "the job's own token only")
+
+
+class Addresses(SecurityTest):
+    def test_beyond_this_machine_only_with_protection(self):
+        for host in ("0.0.0.0", "::", socket.gethostname()):
+            if host == socket.gethostname():
+                try:
+                    if socket.gethostbyname(host).startswith("127."):
+                        continue
+                except OSError:
+                    continue
+            done = self.run_program(PSERVER, f"--host={host}", "--port=0")
+            self.refused(done, CONFIG, "--token_file", "--cert_file", "--insecure")
+        for i, (flags, warns) in enumerate(((["--host=0.0.0.0", "--insecure"], True), (["--insecure"], True), ([self.token()], False), ([], False))):
+            ready = self.path("ready")
+            process = Process(self.dir, f"server{i}").start(PSERVER, "--port=0", f"--ready_file={ready}", *flags)
+            self.addCleanup(process.kill)
+            until(lambda: os.path.exists(ready) or not process.running(), "it listens")
+            with open(ready) as f:
+                self.assertIn("dense 0.0.0.0:" if flags else "dense 127.0.0.1:", f.read())
+            self.assertEqual("can read and change the model" in process.log(whole=True), warns)
+            process.kill()
+            os.remove(ready)
+
+
+class Tls(SecurityTest):
+    def certificates(self, *more):
+        self.paddle("certs", f"--dir={self.path('certs')}", "--hosts=127.0.0.1", "--trainers=2", *more)
+
+    def of(self, role):
+        d = self.path("certs")
+        return [f"--cert_file={d}/{role}.pem", f"--key_file={d}/{role}.key", f"--ca_file={d}/ca.pem"]
+
+    def test_a_job_with_certificates_trains_as_one_without(self):
+        self.certificates()
+        plain = self.small_cluster(servers=2, trainers=2, name="plain-").run()
+        cluster = self.small_cluster(*self.of("pserver"), flags=self.of("trainer"), servers=2, trainers=2, name="tls-")
+        same_model(self, plain, cluster.run())
+        token = self.token()
+        cluster = self.small_cluster(*self.of("pserver"), token, flags=[*self.of("trainer"), token], servers=2, trainers=2, name="both-")
+        same_model(self, plain, cluster.run())
+
+    def test_roles_and_plain_connections(self):
+        self.certificates()
+        cluster = self.pserver(*self.of("pserver"))
+        endpoint = f"--pservers={cluster.endpoints()}"
+        self.paddle("status", endpoint, *self.of("observer"))
+        train = ["train", f"--config={cluster.job}", "--peer_timeout=20", *cluster.cluster_flags(0)]
+        self.assertIn("the certificate of this process is for 'observer'", self.paddle(*train, *self.of("observer"), check=CONFIG).stderr)
+        self.assertIn("is for 'trainer-1', and it wants to be trainer 0", self.paddle(*train, *self.of("trainer-1"), check=CONFIG).stderr)
+        self.assertIn("--cert_file", self.paddle(*train, check=CONFIG).stderr)
+        # Somebody with the same CA who is no pserver, and a pserver without TLS.
+        os.remove(self.path("certs", "pserver.key"))
+        os.rename(self.path("certs", "trainer.key"), self.path("certs", "pserver.key"))
+        self.refused(self.run_program(PSERVER, "--port=0", *self.of("pserver")), CONFIG, "does not belong to the certificate")
+        self.certificates()
+        plain = self.pserver()
+        done = self.paddle("train", f"--config={plain.job}", "--peer_timeout=3", *plain.cluster_flags(0), *self.of("trainer"), check=PEER)
+        self.assertIn("closed the connection", done.stderr)
+
+    def test_new_certificates_are_used_without_a_restart(self):
+        self.certificates()
+        cluster = self.pserver(*self.of("pserver"))
+        endpoint = f"--pservers={cluster.endpoints()}"
+        self.paddle("status", endpoint, *self.of("observer"))
+        # Another CA: nobody of the old one is let in any more.
+        os.rename(self.path("certs"), self.path("old"))
+        self.certificates()
+        until(lambda: self.paddle("status", endpoint, *self.of("observer"), check=None).returncode == 0, "the new CA counts")
+        old = [w.replace(self.path("certs"), self.path("old")) for w in self.of("observer")]
+        self.paddle("status", endpoint, *old, check=PEER)
+        cluster.servers[0].wait_line("read the certificates anew")
+
+
+class Strangers(FaultTest):
+    def test_a_thousand_connections_disturb_nothing(self):
+        """They connect from one address, say little or nothing, and stay: the job's bits are the same, and memory is bounded."""
+        token = f"--token_file={self.path('token')}"
+        self.paddle("token", "--new", self.path("token"))
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))
+        cluster = self.cluster("flood-", server_flags=[token], flags=[token])
+        cluster.start()
+        self.wait_progress(cluster, SAMPLES * 0.1)
+        before = cluster.servers[0].state()
+        strangers, most = [], 0
+        words = [b"", b"PSA1", b"PSA1" + bytes(40), b"GET / HTTP/1.1\r\n", os.urandom(50)]
+        for i in range(1000):
+            s = socket.create_connection(("127.0.0.1", cluster.ports[i % 2][0]), timeout=30)
+            strangers.append(s)
+            try:
+                s.sendall(words[i % len(words)])
+            except OSError:
+                pass
+            if i % 100 == 99 and cluster.servers[0].running():
+                most = max(most, cluster.servers[0].state()["descriptors"])
+        self.assertLess(most - before["descriptors"], 300)
+        if cluster.servers[0].running():
+            self.assertLess(cluster.servers[0].state()["bytes"] - before["bytes"], 64 << 20)
+        self.check_bits(cluster)
+        for s in strangers:
+            s.close()
+        log = cluster.servers[0].log(whole=True)
+        self.assertLess(len(re.findall("refused", log)), 20)  # the log is not theirs to fill
+
+
+class Secrets(SecurityTest):
+    def test_a_token_is_seen_nowhere(self):
+        """Not by ps, in no log, no event and no directory of the job, while a job of `paddle launch` runs."""
+        job = write_job(self, records=400)
+        process = Process(self.dir, "launch").start(
+            PADDLE, "launch", f"--config={job}", "--workspace=ws", "--num_passes=200", "--v=10", "--event_file=events", "--save_dir=output")
+        self.addCleanup(process.kill)
+        tokens = []
+
+        def find():
+            tokens[:] = [f for f in (os.listdir(self.path("ws", "log")) if os.path.isdir(self.path("ws", "log")) else []) if f.startswith("token.")]
+            return tokens and re.search("look at the job with", process.log(whole=True)) or not process.running()
+
+        until(find, lambda: f"launch makes a token\n{process.log(whole=True)}")
+        path = self.path("ws", "log", tokens[0])
+        self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
+        with open(path) as f:
+            secret = f.read().strip()
+        self.assertEqual(len(bytes.fromhex(secret)), 32)
+        line = re.search(r"look at the job with: \S+ (status .*)", process.log(whole=True))[1].split()
+        status = self.paddle(*line, "--json").stdout
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            for name in ("cmdline", "environ"):
+                try:
+                    with open(f"/proc/{pid}/{name}", "rb") as f:
+                        self.assertNotIn(secret.encode(), f.read(), f"{name} of {pid}")
+                except OSError:
+                    pass
+        self.assertNotIn(secret, status)
+        process.wait(0)
+        self.assertFalse(os.path.exists(path), "the token is removed with the job")
+        for name, contents in self.files(self.dir).items():
+            self.assertNotIn(secret.encode(), contents, name)
+            self.assertNotIn(bytes.fromhex(secret), contents, name)
+
+    def test_a_wrong_file_is_not_quoted(self):
+        with open(self.path("t"), "w", opener=lambda p, f: os.open(p, f, 0o600)) as f:
+            f.write("my-password-is-hunter2!\n")
+        done = self.run_program(PSERVER, "--port=0", f"--token_file={self.path('t')}")
+        self.refused(done, CONFIG, "is no token")
+        self.assertNotIn("hunter2", done.stderr + done.stdout)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,9 @@
+#include <cstddef>
+#include <cstdint>
+
+#include "fuzz/entries.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  paddle::fuzz::handshake({reinterpret_cast<const char*>(data), size});
+  return 0;
+}

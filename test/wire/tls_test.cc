@@ -1,0 +1,342 @@
+#include "wire/tls.h"
+
+#include <openssl/ssl.h>
+#include <sys/stat.h>
+
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <fstream>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "support/quiet_log.h"
+#include "support/temporary.h"
+#include "wire/connection.h"
+#include "wire/gate.h"
+#include "wire/listener.h"
+#include "wire/make_certificates.h"
+
+using namespace paddle;
+using namespace paddle::wire;
+using Catch::Matchers::Contains;
+
+namespace tls_test {
+
+// Two CAs with certificates, made once.
+struct Authority {
+  TemporaryDirectory own, other;
+
+  Authority() {
+    const std::vector<CertificateOrder> orders{{"pserver", {"localhost", "127.0.0.1"}},
+                                               {"trainer-1", {}},
+                                               {"trainer", {}},
+                                               {"observer", {}}};
+    make_certificates(own.path(), orders, {});
+    make_certificates(other.path(), orders, {});
+  }
+  static CredentialFiles files(const std::string& directory, const std::string& role,
+                               const std::string& ca_directory) {
+    const std::string start = directory + "/" + role;
+    return {"", start + ".pem", start + ".key", ca_directory + "/ca.pem"};
+  }
+  CredentialFiles of(const std::string& role) const { return files(own.path(), role, own.path()); }
+};
+
+Authority& authority() {
+  static Authority made;
+  return made;
+}
+
+class Mirror : public Handler {
+ public:
+  Landing land(Connection&, const Message&, uint64_t bulk) override {
+    bytes.resize(bulk);
+    return Landing::into(bytes);
+  }
+  void handle(Connection& c, Message& message, uint64_t) override {
+    ++messages;
+    if (answers) c.send(message.id, message.body, bytes, Bulk::changes);
+  }
+  void arrived(Connection& c) override { c.flush(); }
+  void closed(Connection&, const std::string& why) override { reason = why; }
+
+  bool answers = true;
+  size_t messages = 0;
+  std::vector<std::byte> bytes;
+  std::string reason;
+};
+
+struct Meeting {
+  asio::io_context io{1};
+  Listener listener{io, "127.0.0.1", 0};
+  Gate gate;
+  Mirror server, client;
+  std::shared_ptr<Connection> server_side, client_side;
+  std::optional<Proof> proof;
+  std::string problem = "unfinished";
+  Error::Kind kind = Error::Kind::io;
+
+  explicit Meeting(Credentials at_server) : gate(io, std::move(at_server)) {
+    client.answers = false;
+    listener.accept([this](std::unique_ptr<Stream> s) {
+      gate.take(std::move(s), [this](std::unique_ptr<Stream> stream, const Proof& p) {
+        proof = p;
+        server_side = Connection::start(std::move(stream), server, true);
+        server_side->set_limits(trainer_limits);
+      });
+    });
+  }
+  ~Meeting() {
+    listener.stop();
+    if (client_side) client_side->close("the test is over");
+    if (server_side) server_side->close("the test is over");
+    io.poll();
+  }
+  template <class Done>
+  bool until(const Done& done, double seconds = 20) {
+    const auto end = Clock::now() + std::chrono::duration<double>(seconds);
+    while (!done() && Clock::now() < end) io.run_one_for(std::chrono::milliseconds(20));
+    return done();
+  }
+  const std::string& dial(const Credentials& credentials, const std::string& host = "127.0.0.1",
+                          const Purpose& purpose = {}) {
+    problem = "unfinished";
+    const Endpoint to{host, listener.port()};
+    asio::co_spawn(
+        io, [&]() { return wire::connect(to, 5, credentials, purpose); },
+        [&](std::exception_ptr e, std::unique_ptr<Stream> made) {
+          problem.clear();
+          try {
+            if (e) std::rethrow_exception(e);
+            client_side = Connection::start(std::move(made), client, false);
+          } catch (const Error& error) {
+            problem = error.what();
+            kind = error.kind();
+          }
+        });
+    until([&] { return problem != "unfinished"; });
+    return problem;
+  }
+};
+
+Credentials server_of(const CredentialFiles& files) { return server_credentials(files); }
+Credentials client_of(const CredentialFiles& files) { return client_credentials(files); }
+
+}  // namespace tls_test
+
+using namespace tls_test;
+
+TEST_CASE("messages of all sizes go through TLS, both ways", "[wire][tls]") {
+  const QuietLog quiet;
+  Meeting m(server_of(authority().of("pserver")));
+  REQUIRE(m.dial(client_of(authority().of("trainer-1"))) == "");
+  REQUIRE(m.until([&] { return m.server_side != nullptr; }));
+  CHECK(m.proof->certificate == Grant{Grant::Kind::trainer, 1});
+  const std::vector<PushPart> parts{{1, 2, 0}};
+  size_t sent = 0;
+  for (const size_t size : {0, 1, 100, 4096, 5000, 16384, 16385, 100'000, 1'000'003, 9'000'000}) {
+    INFO(size << " bytes");
+    std::vector<std::byte> bulk(size);
+    for (size_t i = 0; i < bulk.size(); ++i) bulk[i] = static_cast<std::byte>(i * 7 + i / 251);
+    for (int n = 0; n < 3; ++n) {
+      m.client_side->send(1, Push{.step = 1, .parts = parts}, bulk);
+      m.client_side->flush();
+      ++sent;
+    }
+    REQUIRE(m.until([&] { return m.client.messages == sent; }));
+    if (size > 0) CHECK(m.client.bytes == bulk);
+  }
+  m.client_side->close("done");
+  REQUIRE(m.until([&] { return !m.server_side->open(); }));
+  CHECK(m.server.reason == "the other side closed it");
+}
+
+TEST_CASE("a token on top of TLS is proven, too", "[wire][tls]") {
+  const QuietLog quiet;
+  const std::string text(64, 'c');
+  const auto token =
+      std::make_shared<const Token>(parse_token(std::as_bytes(std::span(text)), "the test"));
+  Credentials server = server_of(authority().of("pserver")),
+              client = client_of(authority().of("trainer"));
+  server.token = token;
+  Meeting m(server);
+  CHECK_THAT(m.dial(client), Contains("closed the connection") || Contains("did not prove"));
+  client.token = token;
+  REQUIRE(m.dial(client, "localhost", {Role::trainer, 4}) == "");
+  REQUIRE(m.until([&] { return m.server_side != nullptr; }));
+  CHECK(m.proof->grant == Grant{Grant::Kind::trainer, 4});
+  CHECK(m.proof->certificate == Grant{Grant::Kind::trainers, 0});
+}
+
+TEST_CASE("certificates that are not good are refused by both sides", "[wire][tls]") {
+  const QuietLog quiet;
+  const auto& a = authority();
+  const auto outcome = [](const CredentialFiles& server, const CredentialFiles& client,
+                          const std::string& host = "127.0.0.1") {
+    Meeting m(server_of(server));
+    const std::string problem = m.dial(client_of(client), host);
+    CHECK(m.server_side == nullptr);
+    if (!problem.empty()) CHECK(m.kind == Error::Kind::config);
+    return problem;
+  };
+  SECTION("another CA") {
+    CHECK_THAT(outcome(a.of("pserver"), Authority::files(a.other.path(), "trainer", a.own.path())),
+               Contains("refuses the certificate"));
+    CHECK_THAT(outcome(a.of("pserver"), Authority::files(a.own.path(), "trainer", a.other.path())),
+               Contains("is not accepted"));
+  }
+  SECTION("another name") {
+    TemporaryDirectory d;
+    make_certificates(d.path(), {{"pserver", {"ps7.example"}}, {"trainer", {}}}, {});
+    CHECK_THAT(outcome(Authority::files(d.path(), "pserver", d.path()),
+                       Authority::files(d.path(), "trainer", d.path())),
+               Contains("another name"));
+    CHECK_THAT(outcome(Authority::files(d.path(), "pserver", d.path()),
+                       Authority::files(d.path(), "trainer", d.path()), "localhost"),
+               Contains("another name"));
+  }
+  SECTION("not valid yet") {
+    TemporaryDirectory d;
+    make_certificates(d.path(), {{"pserver", {"127.0.0.1"}}, {"trainer", {}}}, {});
+    make_certificates(d.path(), {{"trainer", {}}}, {.days = 10, .from_day = 5});
+    CHECK_THAT(outcome(Authority::files(d.path(), "pserver", d.path()),
+                       Authority::files(d.path(), "trainer", d.path())),
+               Contains("refuses the certificate"));
+    make_certificates(d.path(), {{"pserver", {"127.0.0.1"}}}, {.days = 10, .from_day = 5});
+    make_certificates(d.path(), {{"trainer", {}}}, {});
+    CHECK_THAT(outcome(Authority::files(d.path(), "pserver", d.path()),
+                       Authority::files(d.path(), "trainer", d.path())),
+               Contains("not valid yet"));
+  }
+  SECTION("a client's certificate as a server's") {
+    TemporaryDirectory d;
+    make_certificates(d.path(), {{"pserver", {"127.0.0.1"}}, {"trainer", {"127.0.0.1"}}}, {});
+    CHECK_THROWS_WITH(server_of(Authority::files(d.path(), "trainer", d.path())),
+                      Contains("is for 'trainer'"));
+    CHECK_THROWS_WITH(client_of(Authority::files(d.path(), "pserver", d.path())),
+                      Contains("is for 'pserver'"));
+  }
+}
+
+TEST_CASE("an expired certificate is refused when it is read and when it is shown", "[wire][tls]") {
+  const QuietLog quiet;
+  TemporaryDirectory d;
+  make_certificates(d.path(), {{"pserver", {"127.0.0.1"}}, {"trainer", {}}},
+                    {.days = 1, .from_day = -3});
+  CHECK_THROWS_WITH(server_of(Authority::files(d.path(), "pserver", d.path())),
+                    Contains("has expired"));
+  CHECK_THROWS_WITH(client_of(Authority::files(d.path(), "trainer", d.path())),
+                    Contains("has expired"));
+}
+
+TEST_CASE("keys that others can read are refused", "[wire][tls]") {
+  TemporaryDirectory d;
+  make_certificates(d.path(), {{"pserver", {"127.0.0.1"}}, {"trainer", {}}}, {});
+  struct stat s {};
+  for (const char* name : {"/ca.key", "/pserver.key", "/trainer.key"}) {
+    REQUIRE(::stat((d.path() + name).c_str(), &s) == 0);
+    CHECK((s.st_mode & 0777) == 0600);
+  }
+  CredentialFiles files = Authority::files(d.path(), "pserver", d.path());
+  CHECK_NOTHROW(server_of(files));
+  REQUIRE(::chmod(files.key_file.c_str(), 0644) == 0);
+  CHECK_THROWS_WITH(server_of(files), Contains("chmod 600"));
+  REQUIRE(::chmod(files.key_file.c_str(), 0600) == 0);
+  SECTION("and keys that do not fit") {
+    files.key_file = d.path() + "/trainer.key";
+    CHECK_THROWS_WITH(server_of(files), Contains("does not belong to the certificate"));
+  }
+  SECTION("and files that are missing") {
+    files.ca_file.clear();
+    CHECK_THROWS_WITH(server_of(files), Contains("--ca_file is missing"));
+  }
+}
+
+TEST_CASE("one side with TLS and one without do not wait for each other", "[wire][tls]") {
+  const QuietLog quiet;
+  const auto& a = authority();
+  SECTION("a plain client") {
+    Meeting m(server_of(a.of("pserver")));
+    REQUIRE(m.dial({}) == "");
+    m.client_side->send(1, make_hello(Role::trainer));
+    m.client_side->flush();
+    REQUIRE(m.until([&] { return !m.client_side->open(); }));
+    CHECK(m.client.messages == 1);  // a Failure that says what is needed
+    CHECK(m.server_side == nullptr);
+  }
+  SECTION("a plain server") {
+    Meeting m(Credentials{});
+    CHECK_THAT(m.dial(client_of(a.of("trainer"))), Contains("cannot connect"));
+    CHECK(m.kind == Error::Kind::peer);
+  }
+}
+
+namespace tls_test {
+
+// What becomes of a client of OpenSSL itself with one version of TLS, from a thread of its own.
+bool greets(uint16_t port, int version, const CredentialFiles& files) {
+  SSL_CTX* c = SSL_CTX_new(TLS_client_method());
+  SSL_CTX_set_min_proto_version(c, version);
+  SSL_CTX_set_max_proto_version(c, version);
+  SSL_CTX_use_certificate_file(c, files.cert_file.c_str(), SSL_FILETYPE_PEM);
+  SSL_CTX_use_PrivateKey_file(c, files.key_file.c_str(), SSL_FILETYPE_PEM);
+  asio::io_context io;
+  tcp::socket s(io);
+  s.connect({asio::ip::make_address("127.0.0.1"), port});
+  SSL* ssl = SSL_new(c);
+  SSL_set_fd(ssl, s.native_handle());
+  char byte = 0;
+  const bool ok = SSL_connect(ssl) == 1 && SSL_read(ssl, &byte, 1) == 1;
+  SSL_free(ssl);
+  SSL_CTX_free(c);
+  return ok;
+}
+
+}  // namespace tls_test
+
+TEST_CASE("older versions of TLS are refused", "[wire][tls]") {
+  const QuietLog quiet;
+  for (const auto& [version, works] : {std::pair{TLS1_3_VERSION, true}, {TLS1_2_VERSION, false}}) {
+    Meeting m(server_of(authority().of("pserver")));
+    std::atomic<int> outcome = -1;
+    std::thread client([&, version = version] {
+      outcome = greets(m.listener.port(), version, authority().of("trainer")) ? 1 : 0;
+    });
+    CHECK(m.until([&] { return outcome >= 0; }));
+    client.join();
+    CHECK(outcome == (works ? 1 : 0));
+    CHECK((m.server_side != nullptr) == works);
+  }
+}
+
+TEST_CASE("a long TLS greeting is cut off", "[wire][tls]") {
+  const QuietLog quiet;
+  Meeting m(server_of(authority().of("pserver")));
+  tcp::socket s(m.io);
+  s.connect({asio::ip::make_address("127.0.0.1"), m.listener.port()});
+  // The beginning of a hello of 16000 bytes, and no end of it.
+  std::string hello("\x16\x03\x01\x3e\x80\x01\x00\x3e\x7c\x03\x03", 11);
+  hello.resize(8000, 'x');
+  s.write_some(asio::buffer(hello));
+  CHECK(m.until([&] { return m.gate.refused() == 1; }, 5));
+}
+
+TEST_CASE("certificates are read anew when their files change", "[wire][tls]") {
+  const QuietLog quiet;
+  TemporaryDirectory d;
+  make_certificates(d.path(), {{"pserver", {"elsewhere"}}, {"trainer", {}}}, {});
+  const auto server = server_of(Authority::files(d.path(), "pserver", d.path()));
+  const auto client = client_of(Authority::files(d.path(), "trainer", d.path()));
+  Meeting m(server);
+  CHECK_THAT(m.dial(client), Contains("another name"));
+  make_certificates(d.path(), {{"pserver", {"127.0.0.1"}}}, {});
+  // The files are looked at once a second.
+  const auto end = Clock::now() + std::chrono::seconds(10);
+  while (m.dial(client) != "" && Clock::now() < end) {
+  }
+  CHECK(m.problem == "");
+  // Half a file changes nothing.
+  write_file_atomically(d.path() + "/pserver.pem", "-----BEGIN CERTIFICATE-----\nMIIB");
+  const auto later = Clock::now() + std::chrono::milliseconds(1500);
+  while (Clock::now() < later) CHECK(m.dial(client) == "");
+}
