@@ -7,9 +7,9 @@ goes to ``logs/serverlog.N`` or ``logs/workerlog.N``. When all workers have ende
 process fails, all are stopped, and the end of its log is shown.
 
 A job of several machines is started on each of them, with the same ``--cluster_node_ips`` and its own ``--node_ip``.
-Its processes prove a token to each other: make it once (``paddle token --new FILE``), copy it to all machines, and set
+The servers of a machine then stay until the workers of all machines have left the job. The processes of such a job
+prove a token to each other: make it once (``paddle token --new FILE``), copy it to all machines, and set
 ``PADDLE_TOKEN_FILE`` to its path. On one machine every job gets a token of its own.
-The servers of a machine then stay until the workers of all machines have left the job.
 """
 import argparse
 import ctypes
