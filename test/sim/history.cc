@@ -234,8 +234,8 @@ class History {
     if (trainers_[0]->saved().empty()) return false;
     const bool restarted = has(FaultKind::kill_trainer) || has(FaultKind::vanish_trainer);
     if (restarted && says("ended") && !says("gave up")) return true;
-    return t.index() != 0 && trainers_[0]->finished() && may_forget() &&
-           says("waiting for trainer ");
+    const bool comes_late = t.index() == 0 ? restarted : trainers_[0]->finished();
+    return comes_late && may_forget() && says("waiting for trainer ");
   }
   // A pserver came back that knew nothing.
   bool may_forget() const {

@@ -125,7 +125,7 @@ PipeEnd::Taken SimLinks::Line::take(Pipe& from, Packet& packet) {
   // The pipe keeps the packet no longer than this call.
   std::vector<wire::Bytes> bulk{packet.bulk};
   owner->arrivals_.push_back(
-      {this, &from, std::make_unique<Packet>(packet.message.id, packet.message.body, bulk), ""});
+      {this, pipe, std::make_unique<Packet>(packet.message.id, packet.message.body, bulk), ""});
   owner->host_.wake();
   return Taken::all;
 }
@@ -141,7 +141,7 @@ void SimLinks::Line::ended(Pipe& from, const std::string& why) {
     });
     return;
   }
-  owner->arrivals_.push_back({this, &from, nullptr, why});
+  owner->arrivals_.push_back({this, pipe, nullptr, why});
   owner->host_.wake();
 }
 
@@ -149,7 +149,7 @@ void SimLinks::poll() {
   while (!arrivals_.empty()) {
     Arrival a = std::move(arrivals_.front());
     arrivals_.pop_front();
-    if (a.line->pipe.get() == a.pipe) apply(a);
+    if (const auto from = a.pipe.lock(); from && from == a.line->pipe) apply(a);
   }
 }
 
@@ -204,8 +204,8 @@ void SimLinks::beat(Line& line, uint64_t attempt) {
   progress_.echo = line.echo;
   line.pipe->send(Way::to_shard, progress_.error.empty() ? 0 : 1, progress_, {});
   later(host_.network_.world.random.between(0.98, 1.02),
-        [this, &line, attempt, pipe = line.pipe.get()] {
-          if (line.pipe.get() == pipe) beat(line, attempt);
+        [this, &line, attempt, pipe = std::weak_ptr(line.pipe)] {
+          if (line.pipe == pipe.lock()) beat(line, attempt);
         });
 }
 

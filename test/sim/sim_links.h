@@ -61,7 +61,7 @@ class SimLinks final : public Links, public Heartbeats {
   };
   struct Arrival {  // for the fiber to look at
     Line* line = nullptr;
-    Pipe* pipe = nullptr;
+    std::weak_ptr<Pipe> pipe;        // a later one may have the same address
     std::unique_ptr<Packet> packet;  // null: the connection ended
     std::string why;
   };
