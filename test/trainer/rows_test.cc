@@ -187,8 +187,9 @@ class Worker {
   void look_at_rows() {
     result_.last.clear();
     for (int32_t t = 0; t < 2 && job_.mode != wire::Mode::sync; ++t) {
-      result_.last.emplace_back(looked_at.size() * static_cast<size_t>(width));
-      client_->pull_rows(t, looked_at, result_.last.back().data(), step_);
+      Floats rows(looked_at.size() * static_cast<size_t>(width));
+      client_->pull_rows(t, looked_at, rows.data(), step_);  // may find that the job is over
+      result_.last.push_back(std::move(rows));
     }
   }
 
@@ -317,7 +318,7 @@ TEST_CASE("async: every gradient of a row is applied once, whatever is cut", "[t
     for (size_t t = 0; t < r.last.size(); ++t)
       CHECK(r.last[t] == pulled(*expected.tables[t], looked_at));
   }
-  CHECK(!results[0].last.empty());
+  CHECK((!results[0].last.empty() || !results[1].last.empty()));
 }
 
 }  // namespace rows_test
