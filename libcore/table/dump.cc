@@ -2,6 +2,7 @@
 // ids that were removed (8 bytes each), the rows as the table keeps them (head, values, state).
 // Rows come by hash, so parts can be read into any number of shards. A dump holds the rows as they
 // were when it began: a row that changes before it is written is copied first (Table::keep_old).
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 
@@ -67,7 +68,10 @@ bool Table::dump_part(std::vector<std::byte>& chunk) {
   DumpState& d = *dump_;
   chunk.clear();
   if (d.ended) return false;
-  chunk.reserve(5 * part_target);  // a segment more than the target; what is not used is not taken
+  // A segment more than the target, so that the chunk does not grow while it is written.
+  const size_t all = (store_.size() + d.saved.size()) * layout_.row_bytes() +
+                     removed_.size() * sizeof(uint64_t) + sizeof(PartHead);
+  chunk.reserve(std::min(5 * part_target, all));
   PartHead head{};
   std::memcpy(head.magic, dump_magic, sizeof head.magic);
   chunk.resize(sizeof head);
