@@ -122,7 +122,8 @@ class Trainer {
                        {.trainer_id = id,
                         .trainers = trainers,
                         .endpoints = endpoints,
-                        .sync = mode == wire::Mode::sync});
+                        .sync = mode == wire::Mode::sync,
+                        .tables = true});
       connect(id, endpoints, mode);
     }
     const PlanOptions options{.remote = client_.get()};
