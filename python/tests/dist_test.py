@@ -259,11 +259,11 @@ class Daemons(JobCase):
         for name in ("t0", "t1", "one"):
             self.wait(name)
         self.assertEqual(self.weights("t0"), self.weights("one"))
-        self.stop("s0")
         os.chmod(token, 0o644)
         self.start("open", *self.arguments("TRAINER", eps, 2, id=0), env=has)
         self.wait("open", 1)
         self.assertRegex(self.log("open"), "ConfigError.*chmod 600")
+        self.stop("s0")
 
     def test_a_trainer_daemon_against_a_pserver_in_python(self):
         """The networks of the script and of the job file are the same; the daemon places slices as scripts do."""
