@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/machine_memory.h"
+#include "exec/table_store.h"
 #include "optim/merge.h"
 #include "table/bfloat.h"
 
@@ -14,15 +15,6 @@ namespace paddle {
 namespace {
 
 constexpr uint64_t id_bytes = sizeof(uint64_t);
-
-RowInit::Kind init_kind(const TableSpec& s) {
-  if (s.init == "constant") return RowInit::Kind::constant;
-  if (s.init == "uniform") return RowInit::Kind::uniform;
-  if (s.init == "normal") return RowInit::Kind::normal;
-  require(s.init == "truncated_normal", Error::Kind::config, "the table '", s.param,
-          "' has the unknown initializer '", s.init, "'");
-  return RowInit::Kind::truncated_normal;
-}
 
 SliceInfo slice_info(const TableInfo& t, size_t place) {
   return {.id = t.id, .name = t.spec.param, .grad = t.spec.grad, .block = 0, .place = place};
@@ -34,29 +26,11 @@ float rate_of(const Variable* rate, const TableSpec& s) {
 
 }  // namespace
 
-TableOptions part_options(const TableSpec& s) {
-  return {.name = s.param,
-          .seed = s.seed,
-          .width = s.width,
-          .bf16 = s.bf16,
-          .init = {init_kind(s), s.init_a, s.init_b},
-          .rule = s.rule,
-          .settings = s.settings,
-          .l2 = s.l2,
-          .admission = {s.admit_count, s.admit_probability},
-          .expiry = {.unseen_steps = s.expire_unseen_steps,
-                     .min_score = s.expire_min_score,
-                     .half_life = s.expire_half_life,
-                     .floor = s.expire_floor},
-          .memory_limit = s.memory_limit,
-          .evict = s.evict};
-}
-
 TablePart::TablePart(TableInfo info, size_t place, const Variable* rate, ByteBudget* budget)
     : Versioned(slice_info(info, place)),
       table_info_(std::move(info)),
       rate_(rate),
-      table_(part_options(table_info_.spec)),
+      table_(table_options(table_info_.spec)),
       claim_(budget),
       sum_(table_info_.spec.width) {}
 

@@ -94,7 +94,4 @@ class TablePart final : public Versioned {
   uint64_t expire_from_ = 0, expired_at_ = 0;  // how far expiry is, and the version it began at
 };
 
-// Of the description that a program or a message has.
-TableOptions part_options(const TableSpec& spec);
-
 }  // namespace paddle

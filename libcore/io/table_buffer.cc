@@ -36,7 +36,7 @@ std::string to_flatbuffer(const TableSpec& s) {
   t.add_l2(s.l2);
   t.add_learning_rate(rate);
   t.add_rate_factor(s.rate_factor);
-  t.add_init(init);
+  t.add_init_kind(init);
   t.add_init_a(s.init_a);
   t.add_init_b(s.init_b);
   t.add_seed(s.seed);
@@ -75,7 +75,7 @@ TableSpec table_spec_of(std::string_view bytes) {
               .l2 = f.l2(),
               .learning_rate = f.learning_rate()->str(),
               .rate_factor = f.rate_factor(),
-              .init = f.init()->str(),
+              .init = f.init_kind()->str(),
               .init_a = f.init_a(),
               .init_b = f.init_b(),
               .seed = f.seed(),

@@ -67,7 +67,7 @@ class Workspace(EndToEnd):
                 "&> pserver.log & echo $!")
         pid = int(self.run_program("bash", "-c", line, check=0).stdout)
         self.addCleanup(lambda: os.path.exists(f"/proc/{pid}") and os.kill(pid, signal.SIGKILL))
-        until(lambda: f"Server listening on 0.0.0.0:{port}" in self.text("pserver.log"), lambda: self.text("pserver.log"))
+        until(lambda: f"Server listening on 127.0.0.1:{port}" in self.text("pserver.log"), lambda: self.text("pserver.log"))
         os.kill(pid, signal.SIGHUP)
         self.paddle("status", f"--pservers=127.0.0.1:{port}")
         os.kill(pid, signal.SIGTERM)

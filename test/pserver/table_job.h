@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "exec/table_store.h"
 #include "pserver/plain_shard.h"
 #include "table/row_sum.h"
 
@@ -53,7 +54,7 @@ inline Floats grads_of(uint32_t trainer, uint64_t step, const Ids& ids, int64_t 
 class Reference {
  public:
   explicit Reference(const TableSpec& spec, float rate = 0.125f)
-      : table_(part_options(spec)), sum_(spec.width), rate_(rate), width_(spec.width) {}
+      : table_(table_options(spec)), sum_(spec.width), rate_(rate), width_(spec.width) {}
   void step(uint64_t step, const std::vector<uint32_t>& trainers) {
     Ids ids;
     Floats grads;

@@ -1,5 +1,6 @@
 // Parts of sparse tables on a shard: rounds, exactly-once pushes, waits, old rows, and what is
 // refused.
+#include "exec/table_store.h"
 #include "pserver/table_job.h"
 
 namespace table_part_test {
@@ -113,7 +114,7 @@ TEST_CASE("a pull that waits is forgotten with its connection") {
 TEST_CASE("the learning rate of rows follows the schedule of the job") {
   const TableSpec spec = spec_of("sgd");
   Two job(table_job(spec, {.decays = true}));
-  Table table(part_options(spec));
+  Table table(table_options(spec));
   RowSum sum(3);
   for (uint64_t step = 0; step < 5; ++step) {
     Ids ids;
@@ -135,7 +136,7 @@ TEST_CASE("async: rows are updated on arrival, in the order of arrival") {
   const TableSpec spec = spec_of();
   const auto mode = GENERATE(wire::Mode::async, wire::Mode::half_async);
   Two job(table_job(spec), mode);
-  Table table(part_options(spec));
+  Table table(table_options(spec));
   uint64_t version = 0;
   for (uint64_t step = 0; step < 4; ++step)
     for (uint32_t t = 0; t < 2; ++t) {
@@ -240,7 +241,7 @@ TEST_CASE("a table that cannot be is refused when it is configured") {
   CHECK_THAT(refusal(spec), Contains("gradient_free"));
   spec = spec_of();
   spec.init = "zeros";
-  CHECK_THAT(refusal(spec), Contains("unknown initializer 'zeros'"));
+  CHECK_THAT(refusal(spec), Contains("first values 'zeros', which do not exist"));
   spec = spec_of();
   spec.learning_rate = "rat";
   CHECK_THAT(refusal(spec), Contains("the learning rate 'rat' of the table 'emb'"));

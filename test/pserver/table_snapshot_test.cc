@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "exec/table_store.h"
 #include "pserver/table_job.h"
 
 namespace table_snapshot_test {
@@ -118,7 +119,7 @@ TEST_CASE("rows that were not updated for long go, beside training") {
   CHECK(after.created == 41);
   shard.pull_rows(peer, table_id, 0, {1000});
   Floats first(3);
-  Table(part_options(spec)).pull(Ids{1000}, first.data());
+  Table(table_options(spec)).pull(Ids{1000}, first.data());
   CHECK(shard.last_reply().values() != first);  // it was updated in every step
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "exec/networks.h"
+#include "exec/table_store.h"
 #include "pserver/client.h"
 #include "pserver/table_part.h"
 #include "trainer/cutting_proxy.h"
@@ -123,7 +124,7 @@ class Reference {
  public:
   explicit Reference(const Job& job) {
     for (const TableSpec& s : job.cut.trainer.tables)
-      tables.push_back(std::make_unique<Table>(part_options(s)));
+      tables.push_back(std::make_unique<Table>(table_options(s)));
   }
   void step(uint64_t step, uint32_t trainers) {
     for (int32_t t = 0; t < 2; ++t) {
