@@ -99,6 +99,14 @@ TEST_CASE("tables without the option stay dense slices", "[graph]") {
   CHECK(cut.params.size() == 3);
 }
 
+TEST_CASE("a distributed table without the option is refused, and the user told what to do",
+          "[graph]") {
+  Lookups n({.is_distributed = true}, {-1, 4});
+  minimize(n.b, n.loss, Optimizer("sgd", 0.1));
+  CHECK_THROWS_WITH(transpile(n.net.main, n.net.startup, {.endpoints = two}),
+                    Contains("'table'") && Contains("set is_sparse in place of is_distributed"));
+}
+
 TEST_CASE("a distributed table makes its own first values", "[graph]") {
   Lookups n({.is_distributed = true, .param_attr = {.initializer = init::Normal{0.5f, 2.0f}}});
   minimize(n.b, n.loss, Optimizer("sgd", 0.1));
