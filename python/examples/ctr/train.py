@@ -32,6 +32,7 @@ def train():
         save(args, epoch, variables, [loss, auc_var], exe)
     if test_files:
         dataset.set_filelist(test_files)
+        dataset.set_thread(1)  # lines are printed by the first thread, and others may take all files from it
         exe.infer_from_dataset(program=test_program, dataset=dataset, fetch_list=[loss], fetch_info=["test cost"],
                                print_period=20)
 
