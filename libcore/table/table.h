@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "table/old_rows.h"
 #include "table/part.h"
 #include "table/partition.h"
 #include "table/row_init.h"
@@ -162,7 +163,7 @@ class Table {
   MemoryLimit budget_, old_budget_;  // rows; copies of old ones, which no limit stops
   RowStore store_;
   RowStore waiting_;                            // ids that wait for admission: heads only
-  RowStore before_;                             // values from before the round
+  OldRows before_;                              // values from before the round
   uint32_t clock_ = 0;                          // step + 1 of the last update
   uint32_t round_clock_ = 0;                    // 0 = no round
   uint64_t evict_from_ = 0, waiting_from_ = 0;  // how far evict_part() and expire_part() are
