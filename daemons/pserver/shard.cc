@@ -165,7 +165,7 @@ void Shard::landed(PeerId peer, size_t bytes) {
   if (job_ && job_->exchange()) job_->exchange()->landed(peer, bytes);
 }
 
-void Shard::handle(PeerId peer, const wire::Message& m, uint64_t bulk, Time now) {
+void Shard::handle(PeerId peer, wire::Message& m, uint64_t bulk, Time now) {
   context_.now = now;
   dispatch(peer, m, bulk);
   if (maker_.unfinished()) context_.out.continues = true;
@@ -173,7 +173,7 @@ void Shard::handle(PeerId peer, const wire::Message& m, uint64_t bulk, Time now)
     stopping_.finish(context_, maker_, job());
 }
 
-void Shard::dispatch(PeerId peer, const wire::Message& m, uint64_t bulk) {
+void Shard::dispatch(PeerId peer, wire::Message& m, uint64_t bulk) {
   const uint64_t id = m.id;
   if (const auto* b = std::get_if<wire::Hello>(&m.body)) return hello(peer, id, *b);
   const Peer& from = context_.peers[peer];
@@ -205,8 +205,8 @@ void Shard::dispatch(PeerId peer, const wire::Message& m, uint64_t bulk) {
   if (goes_back_to_work(m.body) && from.trainer != 0 && has_result(job_->state().members))
     return context_.out.fail(peer, id, Code::stale_epoch,
                              "the job has its result, and nobody goes back to work: greet again");
-  if (const auto* b = std::get_if<wire::Configure>(&m.body))
-    return job_->values().configure(peer, id, *b);
+  if (auto* b = std::get_if<wire::Configure>(&m.body))
+    return job_->values().configure(peer, id, std::move(*b));
   if (const auto* b = std::get_if<wire::Join>(&m.body)) return job_->join(peer, id, *b);
   if (const auto* b = std::get_if<wire::Fetch>(&m.body))
     return fetch(context_, *job_, peer, id, *b);
