@@ -98,6 +98,7 @@ wire::Welcome welcome(const Context& context, const Job* job, const SnapshotMake
   w.epoch = state.epoch;
   w.base = state.base_step;
   w.saved = state.members.saved();
+  w.result = has_result(state.members);
   w.state = job->values().state();
   w.values_digest = state.init;
   w.configured_by = state.configured_by;

@@ -94,6 +94,7 @@ struct Welcome {
   bool saved = false;   // as in BeatAck
   uint64_t oldest = 0;  // sync: the oldest version that every slice can still give
   bool forgot = false;  // not sync: the values may hold steps of this trainer that it does not know
+  bool result = false;  // as in BeatAck
 };
 
 struct ConfiguredSlice {
@@ -207,7 +208,8 @@ struct Rollback {  // to the snapshot of `step`; answered by Ack. Compare-and-se
 
 struct Complete {
   Phase phase = Phase::finished;
-  uint64_t epoch = 0;  // finished: of the work that was done
+  uint64_t epoch = 0;   // finished: of the work that was done
+  bool result = false;  // bye of trainer 0: all trainers had finished, and it has saved
 };
 
 // What a trainer reports about itself once a second; answered by BeatAck.
@@ -228,6 +230,8 @@ struct BeatAck {
   bool saved = false;     // trainer 0 has saved and left, or nobody waits for it: others may leave
   uint64_t instance = 0;  // as in Welcome
   uint64_t number = 0;    // a trainer that echoes it has lived after it was sent
+  bool result = false;    // all had finished, and trainer 0 has saved: nobody goes back to work
+  uint32_t left = 0;      // trainers that have left, or do not return
 };
 
 struct Ack {
