@@ -292,4 +292,4 @@ class Secrets(SecurityTest):
 
 
 if __name__ == "__main__":
-    main()
+    main(at_once=8)
