@@ -242,6 +242,15 @@ OptionTable status_options() {
                answer_rows()});
 }
 
+OptionTable admin_options() {
+  return join({{pservers_row()},
+               port_rows(),
+               security_rows(),
+               {{"wait_seconds", OptionType::integer, "60",
+                 "How long to wait until a snapshot is on the disk", "Output", between(1, 86400)}},
+               answer_rows()});
+}
+
 OptionTable run_rows() {
   using enum OptionType;
   const std::string group = "Role";
@@ -350,6 +359,7 @@ std::string program_with(const std::string& name) {
   if (has(run_rows())) return "paddle run";
   if (has(launch_rows())) return "paddle launch";
   if (has(status_options())) return "paddle status";
+  if (has(admin_options())) return "paddle admin";
   if (has(token_options())) return "paddle token";
   if (has(certs_options())) return "paddle certs";
   return "";
