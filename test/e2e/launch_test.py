@@ -155,6 +155,33 @@ class Launch(Cluster):
             for a, b in zip(*(struct.unpack(f"<{count}f", m[name][-4 * count:]) for m in models)):
                 self.assertAlmostEqual(a, b, delta=1e-5 * max(1, abs(b)))
 
+    def test_tls(self):
+        """Certificates that launch makes for the job, or those of a directory: the same model, and nothing is left of the first."""
+        flags = ["--save_dir=out", "--num_passes=20", "--log_period=0"]
+        self.launch("--workspace=plain", *flags)
+        done = self.launch("--workspace=made", "--tls", *flags)
+        self.assertNotIn("--token_file", done.stderr)
+        self.assertEqual([n for n in os.listdir(self.path("made", "log")) if n.startswith(("tls.", "token."))], [])
+        self.paddle("certs", "--dir=certs")
+        self.launch("--workspace=given", "--certs_dir=certs", *flags)
+        for name in ("made", "given"):
+            self.same_model(self.path(name, "out", "pass-00019"), self.path("plain", "out", "pass-00019"))
+        self.refused(self.launch("--tls", "--certs_dir=certs", check=None), 2, "--certs_dir=DIR")
+        self.refused(self.launch("--cert_file=certs/pserver.pem", check=None), 2, "--certs_dir=DIR")
+
+    def test_tls_keeps_others_out(self):
+        process = self.start("launch", f"--config={JOB}", "--num_passes=1000000", "--tls", "--workspace=ws")
+        shown = self.until(process, r"status (--pservers=\S+ .*)")[1].split()
+        self.until(process, r"trainer\.0 \| .* Pass=1 ")
+        self.assertIn("job default, sync", self.paddle("status", *shown).stdout)
+        self.refused(self.paddle("status", shown[0], check=None), 7, "no shard answers")
+        made = os.path.dirname(next(w for w in shown if w.startswith("--ca_file")).split("=")[1])
+        self.assertEqual(os.stat(self.path(made)).st_mode & 0o027, 0)
+        self.assertNotIn("ca.key", os.listdir(self.path(made)))
+        process.send_signal(signal.SIGTERM)
+        self.ends(process, 143)
+        self.assertFalse(os.path.exists(self.path(made)))
+
     def test_quiet(self):
         done = self.launch("--logtostderr=false", "--num_passes=2")
         self.assertNotRegex(done.stderr, r"(?m)^trainer.*\| I")
