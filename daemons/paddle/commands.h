@@ -13,6 +13,9 @@ int launch_main(std::span<const std::string> arguments);
 // paddle status --pservers=... [--watch] [--json]: what the shards of a job are doing.
 int status_main(std::span<const std::string> arguments);
 
+// paddle admin snapshot|stop --pservers=...: for admins of a job.
+int admin_main(std::span<const std::string> arguments);
+
 // paddle token --new FILE: a token for the processes of a job.
 int token_main(std::span<const std::string> arguments);
 

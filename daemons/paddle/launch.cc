@@ -16,6 +16,7 @@
 #include "paddle/launch_hosts.h"
 #include "paddle/launch_plan.h"
 #include "paddle/launch_screen.h"
+#include "paddle/launch_tls.h"
 #include "paddle/launch_token.h"
 #include "paddle/lines.h"
 #include "paddle/process.h"
@@ -55,6 +56,7 @@ class Launch {
 
   int run() {
     const LaunchToken token(plan_.token_file, token_with_input_);
+    const LaunchCertificates certificates(plan_.makes_certs ? plan_.certs_dir : "");
     const int code = run_job();
     screen_.clear();
     if (const Child* failed = cause()) return report(*failed);

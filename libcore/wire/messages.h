@@ -18,7 +18,10 @@ namespace paddle::wire {
 using Bytes = std::span<const std::byte>;
 
 enum class Mode : uint8_t { sync, async, half_async, geo };
-enum class Role : uint8_t { trainer, beat, observer };
+enum class Role : uint8_t { trainer, beat, observer, admin };
+// Whether such a connection belongs to a trainer of the job.
+inline bool takes_part(Role role) { return role == Role::trainer || role == Role::beat; }
+enum class Order : uint8_t { snapshot, stop };
 enum class ShardState : uint8_t { empty, configuring, ready, stopping };
 enum class Phase : uint8_t { finished, bye };
 enum class FailureCode : uint8_t {
@@ -246,6 +249,12 @@ struct Failure {
 
 struct StatusAsk {};
 
+// Of an admin only; answered by Ack, for a snapshot when it is on the disk.
+struct Command {
+  Order order = Order::snapshot;
+  uint64_t step = 0;  // sync: of the snapshot; no slice has a newer version
+};
+
 struct MemberStatus {
   uint32_t trainer = 0;
   std::string state, process;
@@ -298,7 +307,7 @@ struct Status {
 
 using Body = std::variant<Hello, Welcome, Configure, SetValue, Join, Push, Pull, Values, Fetch,
                           Rollback, Complete, Progress, BeatAck, Ack, Failure, StatusAsk, Status,
-                          PullRows, SetRows, FetchRows>;
+                          PullRows, SetRows, FetchRows, Command>;
 
 struct Message {
   uint64_t id = 0;  // pairs an answer with its request

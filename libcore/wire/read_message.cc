@@ -202,6 +202,8 @@ Failure read(Reader& r, const msg::Failure& m) {
 
 StatusAsk read(Reader&, const msg::StatusAsk&) { return {}; }
 
+Command read(Reader& r, const msg::Command& m) { return {r.known<Order>(m.order()), m.step()}; }
+
 MemberStatus read(Reader& r, const msg::MemberStatus& m) {
   MemberStatus out{.trainer = m.trainer(),
                    .state = r.text(m.state()),
@@ -268,7 +270,8 @@ Status read(Reader& r, const msg::Status& m) {
 using Tables = std::tuple<msg::Hello, msg::Welcome, msg::Configure, msg::SetValue, msg::Join,
                           msg::Push, msg::Pull, msg::Values, msg::Fetch, msg::Rollback,
                           msg::Complete, msg::Progress, msg::BeatAck, msg::Ack, msg::Failure,
-                          msg::StatusAsk, msg::Status, msg::PullRows, msg::SetRows, msg::FetchRows>;
+                          msg::StatusAsk, msg::Status, msg::PullRows, msg::SetRows, msg::FetchRows,
+                          msg::Command>;
 
 template <size_t I = 0>
 void read_body(Reader& r, const msg::Message& m, Body& out) {

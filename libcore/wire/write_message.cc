@@ -141,6 +141,10 @@ Offset<msg::Failure> write(B& b, const Failure& m) {
 
 Offset<msg::StatusAsk> write(B& b, const StatusAsk&) { return msg::CreateStatusAsk(b); }
 
+Offset<msg::Command> write(B& b, const Command& m) {
+  return msg::CreateCommand(b, static_cast<msg::Order>(m.order), m.step);
+}
+
 Offset<msg::MemberStatus> write(B& b, const MemberStatus& m) {
   const auto state = b.CreateString(m.state), process = b.CreateString(m.process);
   const auto progress = write(b, m.progress);
@@ -224,6 +228,7 @@ template Bytes MessageWriter::write(uint64_t, const Status&);
 template Bytes MessageWriter::write(uint64_t, const PullRows&);
 template Bytes MessageWriter::write(uint64_t, const SetRows&);
 template Bytes MessageWriter::write(uint64_t, const FetchRows&);
+template Bytes MessageWriter::write(uint64_t, const Command&);
 template Bytes MessageWriter::write(uint64_t, const Body&);
 
 }  // namespace paddle::wire

@@ -38,9 +38,10 @@ class Filler {
   void operator()(bool& x) { x = true; }
   void operator()(std::string& x) { x = "text " + std::to_string(++last_); }
   void operator()(Mode& x) { x = Mode::geo; }
-  void operator()(Role& x) { x = Role::observer; }
+  void operator()(Role& x) { x = Role::admin; }
   void operator()(ShardState& x) { x = ShardState::stopping; }
   void operator()(Phase& x) { x = Phase::bye; }
+  void operator()(Order& x) { x = Order::stop; }
   void operator()(FailureCode& x) { x = FailureCode::id_taken; }
   template <class T>
   void operator()(std::vector<T>& x) {
@@ -152,6 +153,7 @@ template <class F, class X> void each(F& f, X& x) {
   else if constexpr (std::is_same_v<T, Ack>) { auto& [a, b] = x; all(f, a, b); }
   else if constexpr (std::is_same_v<T, Failure>) { auto& [a, b] = x; all(f, a, b); }
   else if constexpr (std::is_same_v<T, StatusAsk>) {}
+  else if constexpr (std::is_same_v<T, Command>) { auto& [a, b] = x; all(f, a, b); }
   else if constexpr (std::is_same_v<T, MemberStatus>) {
     auto& [a, b, c, d, e, g, h, i, j, k, l, m, n, o] = x;
     all(f, a, b, c, d, e); each(f, g); all(f, h, i, j, k, l, m, n, o);
