@@ -19,6 +19,7 @@
 #include "paddle/launch_token.h"
 #include "paddle/lines.h"
 #include "paddle/process.h"
+#include "paddle/targets.h"
 
 namespace paddle {
 namespace {
@@ -48,7 +49,8 @@ class Launch {
       : plan_(std::move(plan)),
         executable_(own_executable()),
         python_(options.text("python")),
-        screen_(plan_, executable_, options, environment) {
+        screen_(plan_, executable_, options, environment),
+        targets_(plan_.workspace + "/job/targets.json") {
     token_with_input_ = options.flag("token_with_input");
     if (options.flag("stop_with_input")) input_.emplace(0);
   }
@@ -135,6 +137,8 @@ class Launch {
     screen_.take(child.plan->name, *event, index, worker);
     if (const auto* shard = std::get_if<event::Listening>(&*event); shard && !shard->sparse)
       child.shards.push_back(shard->endpoint);
+    if (const auto* http = std::get_if<event::Serving>(&*event))
+      targets_.add(child.plan->name, worker, http->address);
     if (const auto* end = std::get_if<event::Exit>(&*event)) child.exit_reason = end->reason;
   }
 
@@ -203,6 +207,7 @@ class Launch {
   const LaunchPlan plan_;
   const std::string executable_, python_;
   LaunchScreen screen_;
+  Targets targets_;
   std::optional<InputWatch> input_;
   std::string starter_gone_;  // why, once it is
   Children servers_, workers_;

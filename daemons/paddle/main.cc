@@ -8,6 +8,7 @@
 #include "base/suggest.h"
 #include "base/version.h"
 #include "obs/events.h"
+#include "obs/metrics.h"
 #include "options/commands.h"
 #include "options/program.h"
 #include "paddle/commands.h"
@@ -30,6 +31,17 @@ int list_events(std::span<const std::string> words) {
     return 0;
   require_no_arguments(words);
   std::cout << event_tables() << std::flush;
+  return 0;
+}
+
+int list_metrics(std::span<const std::string> words) {
+  if (answer_usage(words,
+                   "usage: paddle list_metrics\n"
+                   "Prints the metrics of pservers and trainers (--http_port) as Markdown.\n",
+                   std::cout))
+    return 0;
+  require_no_arguments(words);
+  std::cout << metric_lists() << std::flush;
   return 0;
 }
 
@@ -64,6 +76,7 @@ std::vector<Command> commands() {
       {"list_layers", "Print what job files may hold; with a name explain it", list_layers_main},
       {"list_events", "Print the events that --event_file gets", list_events},
       {"help", "Print this text", nullptr},  // run_command() answers it
+      {"list_metrics", "Print the metrics that --http_port gives", list_metrics},
   };
 }
 

@@ -42,8 +42,9 @@ struct OwnProgram {
 
 // Called in the shard's thread.
 struct ShardCalls {
-  std::function<void()> on_done;  // when its job is done
-  std::function<void()> on_tick;  // once a second
+  std::function<void()> on_done;                // when its job is done
+  std::function<void()> on_tick;                // once a second
+  std::function<void(wire::Status)> on_report;  // once a second, and when it begins
 };
 
 struct ShardOptions {
