@@ -67,6 +67,7 @@ std::vector<Command> commands() {
       {"launch", "Start pservers and trainers of a job on this machine", launch_main},
       {"run", "Be a pserver or a trainer, as environment variables say", run_main_of_role},
       {"status", "Show what the pservers of a job are doing", status_main},
+      {"ui", "Show a job on a page in the browser", ui_main},
       {"token", "Make a token for the processes of a job", token_main},
       {"certs", "Make certificates for the processes of a job", certs_main},
       {"version", "Print the version and how it was compiled", print_version},
@@ -75,8 +76,8 @@ std::vector<Command> commands() {
       {"make_clicks", "Write click logs with a known best AUC, to try jobs on", make_clicks_main},
       {"list_layers", "Print what job files may hold; with a name explain it", list_layers_main},
       {"list_events", "Print the events that --event_file gets", list_events},
-      {"help", "Print this text", nullptr},  // run_command() answers it
       {"list_metrics", "Print the metrics that --http_port gives", list_metrics},
+      {"help", "Print this text", nullptr},  // run_command() answers it
   };
 }
 

@@ -29,8 +29,9 @@ Option insecure_row();
 OptionTable token_options();
 OptionTable certs_options();
 
-// paddle status.
+// paddle status, paddle ui.
 OptionTable status_options();
+OptionTable ui_options();
 
 // What paddle run and paddle launch take besides the options of both daemons.
 OptionTable run_rows();
