@@ -140,7 +140,8 @@ class Launch {
   }
 
   void open_page(const Options& options) {
-    if (options.integer("ui_port") < 0) return;
+    // Each of several machines knows its own processes only.
+    if (options.integer("ui_port") < 0 || (plan_.nodes && !options.given("ui_port"))) return;
     page_ = std::make_unique<LivePage>(options.text("ui_host"), options.integer("ui_port"),
                                        plan_.config);
     credentials_ = credential_files(options);

@@ -175,7 +175,7 @@ class HttpServer::Loop {
       return refusal(403, "the Host header must be localhost or 127.0.0.1 here");
     const std::string target(request.target().data(), request.target().size());
     const size_t mark = std::min(target.find('?'), target.size());
-    HttpRequest asked{.path = target.substr(0, mark), .local = local};
+    HttpRequest asked{.path = target.substr(0, mark)};
     if (mark < target.size()) asked.query = target.substr(mark + 1);
     const auto proof = request[http::field::authorization];
     constexpr std::string_view scheme = "Bearer ";

@@ -15,7 +15,6 @@ struct HttpRequest {
   std::string path;    // "/metrics"
   std::string query;   // behind the '?', as it came
   std::string bearer;  // of "Authorization: Bearer …"; "" where there is none
-  bool local = false;  // came over the loopback of this machine
 };
 
 struct HttpReply {

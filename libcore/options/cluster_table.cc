@@ -273,6 +273,19 @@ OptionTable ui_options() {
                answer_rows()});
 }
 
+OptionTable logs_options() {
+  using enum OptionType;
+  const std::string group = "Logs";
+  return join(
+      {{{"workspace", text, ".", "Workspace of paddle launch", group},
+        {"log_dir", text, "", "Directory of the logs; \"\" is log/ in the workspace", group},
+        {"follow", flag, "false", "Go on with what is added, until Ctrl-C", group},
+        {"role", text, "", "pserver or trainer: only these", group,
+         one_of({"pserver", "trainer", ""})},
+        {"since", text, "", "Leave out what is older than this: 90s, 15m, 2h, 1d", group}},
+       answer_rows()});
+}
+
 OptionTable run_rows() {
   using enum OptionType;
   const std::string group = "Role";
