@@ -38,6 +38,8 @@ struct OwnProgram {
   std::function<std::string(const StoreConfig&)> check;
   // First values by variable of the shard; they count in place of what a trainer brings.
   std::map<std::string, Tensor> presets;
+  // The same for rows of the shard's parts of tables, by parameter (table/part.h).
+  std::map<std::string, std::vector<std::vector<std::byte>>> preset_rows;
 };
 
 // Called in the shard's thread.

@@ -47,7 +47,8 @@ Service::Service(ShardOptions options)
         options_.snapshots, text(options_.sparse ? "sparse-" : "shard-", options_.index),
         [this](uint64_t step, const std::string& problem) {
           asio::post(io_, [this, step, problem] { written(step, problem); });
-        });
+        },
+        [this] { asio::post(io_, [this] { proceed(); }); });
   shard_ = std::make_unique<Shard>(options_, disk_.get(), text("port ", port(), ": "),
                                    random_number(), Clock::now());
   shard_->set_background([this](std::function<void()> work) {

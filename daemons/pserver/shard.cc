@@ -202,6 +202,8 @@ void Shard::dispatch(PeerId peer, const wire::Message& m, uint64_t bulk) {
   if (const auto* b = std::get_if<wire::Join>(&m.body)) return job_->join(peer, id, *b);
   if (const auto* b = std::get_if<wire::Fetch>(&m.body))
     return fetch(context_, *job_, peer, id, *b);
+  if (const auto* b = std::get_if<wire::FetchRows>(&m.body))
+    return fetch_rows(context_, *job_, peer, id, *b);
   if (const auto* b = std::get_if<wire::Rollback>(&m.body))
     return job_->values().rollback(peer, id, *b);
   const auto* complete = std::get_if<wire::Complete>(&m.body);

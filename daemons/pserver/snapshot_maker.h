@@ -39,7 +39,8 @@ class SnapshotMaker {
   void advanced(const Versioned& slice, uint64_t lowest);
   // Begins a snapshot of all slices as they are now.
   void begin_all(uint64_t step);
-  // Copies about `bytes` more of it; whether there is more to do.
+  // Copies about `bytes` more of it; whether there is more to do now. Where a table waits for the
+  // disk, it goes on when that has written some.
   bool proceed(size_t bytes);
   bool unfinished() const;
 

@@ -111,7 +111,8 @@ struct ConfiguredVariable {  // a variable that the shard keeps: a slice or opti
 struct ConfiguredTable {  // a part of a sparse table that the shard keeps
   uint32_t id = 0;        // behind those of all slices
   uint32_t part = 0, parts = 1;
-  std::string spec;  // bytes, schemas/table.fbs
+  std::string spec;          // bytes, schemas/table.fbs
+  bool rows_follow = false;  // in SetRows; else rows begin as the description says
 };
 
 struct Configure {  // compare-and-set: the first wins. Values follow in SetValue messages
@@ -184,10 +185,15 @@ struct PullRows {
   uint32_t slice = 0, rows = 0;
 };
 
-struct SetRows {  // as SetValue, for a part of a table. Bulk: ids, then rows as floats
+struct SetRows {  // as SetValue, for a part of a table. Bulk: table/part.h. Answered by Ack
   uint64_t epoch = 0;
-  uint32_t slice = 0, rows = 0;
+  uint32_t slice = 0;
   bool last = false;
+};
+
+struct FetchRows {  // the next rows of a part of a table; answered by Ack, bulk as of SetRows
+  uint64_t epoch = 0, from = 0;    // 0 at first, then Ack::next
+  uint32_t slice = 0, number = 0;  // of the answer, from 0 on
 };
 
 struct Fetch {  // bytes of a variable; answered by Ack with bulk
@@ -226,6 +232,7 @@ struct BeatAck {
 
 struct Ack {
   uint64_t version = 0;  // of Fetch: the lowest version of the shard's slices
+  uint64_t next = 0;     // of FetchRows: where the next part begins; 0 after the last
 };
 
 struct Failure {
@@ -287,9 +294,9 @@ struct Status {
   double snapshot_age = -1;  // seconds since this process wrote its last snapshot; -1: none
 };
 
-using Body =
-    std::variant<Hello, Welcome, Configure, SetValue, Join, Push, Pull, Values, Fetch, Rollback,
-                 Complete, Progress, BeatAck, Ack, Failure, StatusAsk, Status, PullRows, SetRows>;
+using Body = std::variant<Hello, Welcome, Configure, SetValue, Join, Push, Pull, Values, Fetch,
+                          Rollback, Complete, Progress, BeatAck, Ack, Failure, StatusAsk, Status,
+                          PullRows, SetRows, FetchRows>;
 
 struct Message {
   uint64_t id = 0;  // pairs an answer with its request

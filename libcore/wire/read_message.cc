@@ -122,7 +122,8 @@ Configure read(Reader& r, const msg::Configure& m) {
   if (m.tables() != nullptr)
     for (const msg::ConfiguredTable* t : *m.tables()) {
       const std::vector<uint8_t> spec = r.numbers(t->spec());
-      out.tables.push_back({t->id(), t->part(), t->parts(), {spec.begin(), spec.end()}});
+      out.tables.push_back(
+          {t->id(), t->part(), t->parts(), {spec.begin(), spec.end()}, t->rows_follow()});
     }
   return out;
 }
@@ -151,7 +152,11 @@ PullRows read(Reader&, const msg::PullRows& m) {
 }
 
 SetRows read(Reader&, const msg::SetRows& m) {
-  return {.epoch = m.epoch(), .slice = m.slice(), .rows = m.rows(), .last = m.last()};
+  return {.epoch = m.epoch(), .slice = m.slice(), .last = m.last()};
+}
+
+FetchRows read(Reader&, const msg::FetchRows& m) {
+  return {.epoch = m.epoch(), .from = m.from(), .slice = m.slice(), .number = m.part()};
 }
 
 Fetch read(Reader& r, const msg::Fetch& m) { return {r.text(m.variable()), m.offset(), m.bytes()}; }
@@ -184,7 +189,7 @@ BeatAck read(Reader& r, const msg::BeatAck& m) {
           .number = m.number()};
 }
 
-Ack read(Reader&, const msg::Ack& m) { return {m.version()}; }
+Ack read(Reader&, const msg::Ack& m) { return {m.version(), m.next()}; }
 
 Failure read(Reader& r, const msg::Failure& m) {
   return {r.known<FailureCode>(m.code()), r.text(m.message())};
@@ -260,7 +265,7 @@ Status read(Reader& r, const msg::Status& m) {
 using Tables = std::tuple<msg::Hello, msg::Welcome, msg::Configure, msg::SetValue, msg::Join,
                           msg::Push, msg::Pull, msg::Values, msg::Fetch, msg::Rollback,
                           msg::Complete, msg::Progress, msg::BeatAck, msg::Ack, msg::Failure,
-                          msg::StatusAsk, msg::Status, msg::PullRows, msg::SetRows>;
+                          msg::StatusAsk, msg::Status, msg::PullRows, msg::SetRows, msg::FetchRows>;
 
 template <size_t I = 0>
 void read_body(Reader& r, const msg::Message& m, Body& out) {

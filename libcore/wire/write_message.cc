@@ -62,7 +62,7 @@ Offset<msg::Configure> write(B& b, const Configure& m) {
   for (const ConfiguredTable& t : m.tables) {
     const auto spec =
         b.CreateVector(reinterpret_cast<const uint8_t*>(t.spec.data()), t.spec.size());
-    tables.push_back(msg::CreateConfiguredTable(b, t.id, t.part, t.parts, spec));
+    tables.push_back(msg::CreateConfiguredTable(b, t.id, t.part, t.parts, spec, t.rows_follow));
   }
   const auto digest = b.CreateString(m.values_digest);
   const auto program =
@@ -100,7 +100,11 @@ Offset<msg::PullRows> write(B& b, const PullRows& m) {
 }
 
 Offset<msg::SetRows> write(B& b, const SetRows& m) {
-  return msg::CreateSetRows(b, m.epoch, m.slice, m.rows, m.last);
+  return msg::CreateSetRows(b, m.epoch, m.slice, m.last);
+}
+
+Offset<msg::FetchRows> write(B& b, const FetchRows& m) {
+  return msg::CreateFetchRows(b, m.epoch, m.from, m.slice, m.number);
 }
 
 Offset<msg::Fetch> write(B& b, const Fetch& m) {
@@ -128,7 +132,7 @@ Offset<msg::BeatAck> write(B& b, const BeatAck& m) {
                             m.number);
 }
 
-Offset<msg::Ack> write(B& b, const Ack& m) { return msg::CreateAck(b, m.version); }
+Offset<msg::Ack> write(B& b, const Ack& m) { return msg::CreateAck(b, m.version, m.next); }
 
 Offset<msg::Failure> write(B& b, const Failure& m) {
   const auto message = b.CreateString(m.message);
@@ -220,6 +224,7 @@ template Bytes MessageWriter::write(uint64_t, const StatusAsk&);
 template Bytes MessageWriter::write(uint64_t, const Status&);
 template Bytes MessageWriter::write(uint64_t, const PullRows&);
 template Bytes MessageWriter::write(uint64_t, const SetRows&);
+template Bytes MessageWriter::write(uint64_t, const FetchRows&);
 template Bytes MessageWriter::write(uint64_t, const Body&);
 
 }  // namespace paddle::wire

@@ -122,9 +122,10 @@ template <class F, class X> void each(F& f, X& x) {
   else if constexpr (std::is_same_v<T, Configure>) {
     auto& [a, b, c, d, e, g, h, i, j] = x;
     all(f, a, b, c, d, e, g, h, i, j);
-  } else if constexpr (std::is_same_v<T, ConfiguredTable>) { auto& [a, b, c, d] = x; all(f, a, b, c, d); }
+  } else if constexpr (std::is_same_v<T, ConfiguredTable>) { auto& [a, b, c, d, e] = x; all(f, a, b, c, d, e); }
   else if constexpr (std::is_same_v<T, PullRows>) { auto& [a, b, c, d] = x; all(f, a, b, c, d); }
-  else if constexpr (std::is_same_v<T, SetRows>) { auto& [a, b, c, d] = x; all(f, a, b, c, d); }
+  else if constexpr (std::is_same_v<T, SetRows>) { auto& [a, b, c] = x; all(f, a, b, c); }
+  else if constexpr (std::is_same_v<T, FetchRows>) { auto& [a, b, c, d] = x; all(f, a, b, c, d); }
   else if constexpr (std::is_same_v<T, TableStatus>) {
     auto& [a, b, c, d, e, g, h, i, j, k, l] = x;
     all(f, a, b, c, d, e, g, h, i, j, k, l);
@@ -148,7 +149,7 @@ template <class F, class X> void each(F& f, X& x) {
     auto& [a, b, c, d, e, g, h] = x;
     all(f, a, b, c, d, e, g, h);
   }
-  else if constexpr (std::is_same_v<T, Ack>) { auto& [a] = x; f(a); }
+  else if constexpr (std::is_same_v<T, Ack>) { auto& [a, b] = x; all(f, a, b); }
   else if constexpr (std::is_same_v<T, Failure>) { auto& [a, b] = x; all(f, a, b); }
   else if constexpr (std::is_same_v<T, StatusAsk>) {}
   else if constexpr (std::is_same_v<T, MemberStatus>) {
