@@ -44,9 +44,10 @@ struct OwnProgram {
 
 // Called in the shard's thread.
 struct ShardCalls {
-  std::function<void()> on_done;  // when its job is done
-  std::function<void()> on_tick;  // once a second
-  std::function<void()> on_stop;  // an admin asked for the end of the process
+  std::function<void()> on_done;                // when its job is done
+  std::function<void()> on_tick;                // once a second
+  std::function<void()> on_stop;                // an admin asked for the end of the process
+  std::function<void(wire::Status)> on_report;  // once a second, and when it begins
 };
 
 struct ShardOptions {

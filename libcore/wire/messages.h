@@ -266,6 +266,7 @@ struct MemberStatus {
   uint64_t dropped = 0, not_finite = 0;
   // Of its data connections since it joined, whole frames; in: from the trainer to the shard.
   uint64_t bytes_in = 0, bytes_out = 0, messages_in = 0, messages_out = 0;
+  uint64_t applied = 0;  // gradients of slices and tables that were used
 };
 
 struct SliceStatus {
@@ -303,6 +304,7 @@ struct Status {
   uint64_t memory = 0;                         // bytes that the shard holds for its job
   uint64_t memory_held = 0, memory_limit = 0;  // of the pserver: all shards, and messages
   std::vector<TableStatus> tables;
+  double snapshot_age = -1;  // seconds since this process wrote its last snapshot; -1: none
 };
 
 using Body = std::variant<Hello, Welcome, Configure, SetValue, Join, Push, Pull, Values, Fetch,

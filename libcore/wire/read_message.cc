@@ -217,7 +217,8 @@ MemberStatus read(Reader& r, const msg::MemberStatus& m) {
                    .bytes_in = m.bytes_in(),
                    .bytes_out = m.bytes_out(),
                    .messages_in = m.messages_in(),
-                   .messages_out = m.messages_out()};
+                   .messages_out = m.messages_out(),
+                   .applied = m.applied()};
   if (m.progress() != nullptr) out.progress = read(r, *m.progress());
   return out;
 }
@@ -242,7 +243,8 @@ Status read(Reader& r, const msg::Status& m) {
              .waiting = r.text(m.waiting()),
              .memory = m.memory(),
              .memory_held = m.memory_held(),
-             .memory_limit = m.memory_limit()};
+             .memory_limit = m.memory_limit(),
+             .snapshot_age = m.snapshot_age()};
   if (m.members() != nullptr)
     for (const msg::MemberStatus* x : *m.members()) out.members.push_back(read(r, *x));
   if (m.slices() != nullptr)

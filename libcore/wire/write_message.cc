@@ -150,7 +150,7 @@ Offset<msg::MemberStatus> write(B& b, const MemberStatus& m) {
   const auto progress = write(b, m.progress);
   return msg::CreateMemberStatus(b, m.trainer, state, process, m.seconds, m.step, progress,
                                  m.staleness_max, m.staleness_mean, m.dropped, m.not_finite,
-                                 m.bytes_in, m.bytes_out, m.messages_in, m.messages_out);
+                                 m.bytes_in, m.bytes_out, m.messages_in, m.messages_out, m.applied);
 }
 
 Offset<msg::Status> write(B& b, const Status& m) {
@@ -181,7 +181,8 @@ Offset<msg::Status> write(B& b, const Status& m) {
                            static_cast<msg::ShardState>(m.state), m.sparse, m.epoch, m.uptime,
                            m.step, m.steps_per_second, m.bytes_in, m.bytes_out, m.messages_in,
                            m.messages_out, m.cpu_seconds, all_members, all_slices, snapshots,
-                           errors, waiting, m.memory, m.memory_held, m.memory_limit, all_tables);
+                           errors, waiting, m.memory, m.memory_held, m.memory_limit, all_tables,
+                           m.snapshot_age);
 }
 
 }  // namespace

@@ -155,13 +155,13 @@ template <class F, class X> void each(F& f, X& x) {
   else if constexpr (std::is_same_v<T, StatusAsk>) {}
   else if constexpr (std::is_same_v<T, Command>) { auto& [a, b] = x; all(f, a, b); }
   else if constexpr (std::is_same_v<T, MemberStatus>) {
-    auto& [a, b, c, d, e, g, h, i, j, k, l, m, n, o] = x;
-    all(f, a, b, c, d, e); each(f, g); all(f, h, i, j, k, l, m, n, o);
+    auto& [a, b, c, d, e, g, h, i, j, k, l, m, n, o, p] = x;
+    all(f, a, b, c, d, e); each(f, g); all(f, h, i, j, k, l, m, n, o, p);
   } else if constexpr (std::is_same_v<T, SliceStatus>) { auto& [a, b, c, d] = x; all(f, a, b, c, d); }
   else {
     static_assert(std::is_same_v<T, Status>);
-    auto& [a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, y, z] = x;
-    all(f, a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, y, z);
+    auto& [a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, y, z, aa] = x;
+    all(f, a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, y, z, aa);
   }
 }
 // clang-format on
