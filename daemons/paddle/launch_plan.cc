@@ -107,6 +107,11 @@ class Planner {
   int64_t port_of(size_t server) const {
     return options_.integer("port") + static_cast<int64_t>(server * plan_.shards);
   }
+  // Any free port, or one for each process from the given one on; -1 opens none.
+  std::string http_flag(size_t process) const {
+    const int64_t first = options_.given("http_port") ? options_.integer("http_port") : 0;
+    return text("--http_port=", first > 0 ? first + static_cast<int64_t>(process) : first);
+  }
   std::string trainers_flag() const {
     return text("--num_gradient_servers=", workers_ * machines());
   }
@@ -157,7 +162,8 @@ class Planner {
   // ports_num is gone: every dense shard is in the list of pservers.
   Words trainer_flags() const {
     Words flags = flags_for(trainer_options(), given_);
-    for (const char* own : {"ports_num", "port", "show_curve", "event_file", "workspace"})
+    for (const char* own :
+         {"ports_num", "port", "show_curve", "event_file", "workspace", "http_port"})
       drop_flag(flags, own);  // launch draws the curve
     flags.push_back("--workspace=" + plan_.workspace);
     if (!plan_.script) flags.push_back(event_flag());
@@ -213,13 +219,13 @@ class Planner {
   PlannedProcess server(size_t i) const {
     const std::string name = text("pserver.", rank() * servers_ + i);
     Words words = flags_for(pserver_options(), given_);
-    for (const char* own : {"event_file", "workspace", "port", "snapshot_dir"})
+    for (const char* own : {"event_file", "workspace", "port", "snapshot_dir", "http_port"})
       drop_flag(words, own);
     words.insert(words.begin(), "pserver");
     for (const std::string& more :
          {event_flag(), "--workspace=" + plan_.workspace, std::string("--logtostderr=true"),
           std::string("--ports_num_for_sparse=0"), std::string("--exit_when_done=true"),
-          trainers_flag(), text("--port=", plan_.nodes ? port_of(i) : 0)})
+          trainers_flag(), text("--port=", plan_.nodes ? port_of(i) : 0), http_flag(i)})
       words.push_back(more);
     add_credentials(words, "pserver");
     // A machine that is named by its address is reached there only; names mean all addresses.
@@ -238,6 +244,7 @@ class Planner {
     const std::string name = text("trainer.", id);
     add_own_files(name, workers_, words);
     words.push_back(text("--trainer_id=", id));
+    if (!plan_.script) words.push_back(http_flag(servers_ + i));
     const std::string output = output_file("train", i, workers_);
     if (!plan_.script) {
       words.insert(words.begin(), "trainer");

@@ -1,27 +1,13 @@
 // Questions to the shards of a job, each with one answer: their state, or an admin's command.
 #pragma once
 
-#include <cstdint>
-#include <span>
-#include <string>
 #include <vector>
 
+#include "obs/shard_status.h"
 #include "options/cluster.h"
 #include "wire/credentials.h"
-#include "wire/messages.h"
 
 namespace paddle {
-
-using wire::MemberStatus;
-using wire::SliceStatus;
-
-// What a shard reports; only endpoint, sparse and problem where it did not answer.
-struct ShardStatus : wire::Status {
-  std::string endpoint;
-  std::string problem;  // why there is no answer; "" where there is one
-
-  bool answered() const { return problem.empty(); }
-};
 
 // Connects to all shards at once as an observer and asks each. Those that do not answer within
 // `seconds` have a problem. Dense ones first.

@@ -84,6 +84,11 @@ bool may_begin_job(Context& context, LastJob& last_job, PeerId from, uint64_t id
   return false;
 }
 
+bool goes_back_to_work(const wire::Body& body) {
+  return std::holds_alternative<wire::Configure>(body) ||
+         std::holds_alternative<wire::Join>(body) || std::holds_alternative<wire::Rollback>(body);
+}
+
 // Nobody goes back to work after this. It is on the disk before anybody hears it: the others learn
 // it from a pserver that was killed meanwhile, too.
 void remember_if_saved(SnapshotMaker& maker, const JobState& job) {
@@ -161,7 +166,7 @@ void Shard::landed(PeerId peer, size_t bytes) {
   if (job_ && job_->exchange()) job_->exchange()->landed(peer, bytes);
 }
 
-void Shard::handle(PeerId peer, const wire::Message& m, uint64_t bulk, Time now) {
+void Shard::handle(PeerId peer, wire::Message& m, uint64_t bulk, Time now) {
   context_.now = now;
   dispatch(peer, m, bulk);
   if (maker_.unfinished()) context_.out.continues = true;
@@ -169,7 +174,7 @@ void Shard::handle(PeerId peer, const wire::Message& m, uint64_t bulk, Time now)
     stopping_.finish(context_, maker_, job());
 }
 
-void Shard::dispatch(PeerId peer, const wire::Message& m, uint64_t bulk) {
+void Shard::dispatch(PeerId peer, wire::Message& m, uint64_t bulk) {
   const uint64_t id = m.id;
   if (const auto* b = std::get_if<wire::Hello>(&m.body)) return hello(peer, id, *b);
   const Peer& from = context_.peers[peer];
@@ -203,11 +208,16 @@ void Shard::dispatch(PeerId peer, const wire::Message& m, uint64_t bulk) {
     return job_->values().set_value(peer, id, *b, bulk);
   if (const auto* b = std::get_if<wire::SetRows>(&m.body))
     return job_->values().set_value(peer, id, *b, bulk);
-  if (const auto* b = std::get_if<wire::Configure>(&m.body))
-    return job_->values().configure(peer, id, *b);
+  if (goes_back_to_work(m.body) && from.trainer != 0 && has_result(job_->state().members))
+    return context_.out.fail(peer, id, Code::stale_epoch,
+                             "the job has its result, and nobody goes back to work: greet again");
+  if (auto* b = std::get_if<wire::Configure>(&m.body))
+    return job_->values().configure(peer, id, std::move(*b));
   if (const auto* b = std::get_if<wire::Join>(&m.body)) return job_->join(peer, id, *b);
   if (const auto* b = std::get_if<wire::Fetch>(&m.body))
     return fetch(context_, *job_, peer, id, *b);
+  if (const auto* b = std::get_if<wire::FetchRows>(&m.body))
+    return fetch_rows(context_, *job_, peer, id, *b);
   if (const auto* b = std::get_if<wire::Rollback>(&m.body))
     return job_->values().rollback(peer, id, *b);
   const auto* complete = std::get_if<wire::Complete>(&m.body);
@@ -318,6 +328,7 @@ void Shard::end_job_if_done() {
     const EndedJob ended = ended_job(job_->state());
     maker_.mark_ended(ended);
     last_job_.remember(ended, context_.now);
+    job_->announce();  // trainer 0 stays until it hears that the others have left
   }
   drop_job("the job has ended");
   if (done_ && context_.options.calls.on_done) context_.options.calls.on_done();

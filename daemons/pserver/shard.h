@@ -34,7 +34,8 @@ class Shard {
   // So many bytes more are where land() said.
   void landed(PeerId peer, size_t bytes);
   // The whole message; its bulk is where land() said.
-  void handle(PeerId peer, const wire::Message& message, uint64_t bulk, Time now);
+  // Takes a configuration out of the message.
+  void handle(PeerId peer, wire::Message& message, uint64_t bulk, Time now);
 
   // ---- other events
   void tick(Time now);     // about once a second
@@ -60,7 +61,7 @@ class Shard {
   bool stopping() const { return stopping_.begun(); }
 
  private:
-  void dispatch(PeerId peer, const wire::Message& message, uint64_t bulk);
+  void dispatch(PeerId peer, wire::Message& message, uint64_t bulk);
   void hello(PeerId peer, uint64_t id, const wire::Hello& hello);
   Job* job() { return job_ ? &*job_ : nullptr; }
   void release_identity(const wire::Hello& hello);

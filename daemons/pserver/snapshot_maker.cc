@@ -109,7 +109,8 @@ void SnapshotMaker::begin_dump(Pending& to, TablePart& table) {
   to.snapshot.tables[index] = {.info = table.table_info(),
                                .version = table.version(),
                                .steps = sync_ ? std::vector<uint64_t>{} : steps_of_(place),
-                               .chunks = {}};
+                               .dump = disk_->begin_dump(to.snapshot.step, index),
+                               .file = {}};
   table.table().begin_dump();
   to.dumps.push_back(index);
 }
@@ -120,8 +121,9 @@ size_t SnapshotMaker::dump_some(Pending& to) {
   Table& table = store_->tables()[index]->table();
   std::vector<std::byte> chunk;
   if (table.dump_part(chunk)) {
-    to.snapshot.tables[index].chunks.push_back(std::move(chunk));
-    return to.snapshot.tables[index].chunks.back().size();
+    const size_t bytes = chunk.size();
+    to.snapshot.tables[index].dump->add(std::move(chunk));
+    return bytes;
   }
   table.end_dump();
   to.dumps.pop_back();
@@ -168,6 +170,7 @@ bool SnapshotMaker::proceed(size_t bytes) {
       bytes -= std::min(bytes, done);
     }
     while (!p.dumps.empty()) {
+      if (p.snapshot.tables[p.dumps.back()].dump->waits_for_disk()) break;
       if (bytes == 0) return true;
       bytes -= std::min(bytes, dump_some(p) + per_slice);
     }

@@ -42,7 +42,8 @@ class SnapshotMaker {
   bool add(uint64_t step, bool now);
   // Begins a snapshot of all slices as they are now.
   void begin_all(uint64_t step);
-  // Copies about `bytes` more of it; whether there is more to do.
+  // Copies about `bytes` more of it; whether there is more to do now. Where a table waits for the
+  // disk, it goes on when that has written some.
   bool proceed(size_t bytes);
   bool unfinished() const;
 

@@ -251,6 +251,50 @@ OptionTable admin_options() {
                answer_rows()});
 }
 
+namespace {
+
+OptionTable ui_rows() {
+  const std::string group = "Live page";
+  return {{.name = "ui_port",
+           .type = OptionType::integer,
+           .default_value = "0",
+           .help = "Port of the live page (docs/ui.md); 0 lets the kernel choose, -1 opens none",
+           .group = group,
+           .check = between(-1, 65535),
+           .in_job_file = false},
+          {.name = "ui_host",
+           .default_value = "127.0.0.1",
+           .help = "Address that the live page is opened on",
+           .group = group,
+           .in_job_file = false}};
+}
+
+}  // namespace
+
+OptionTable ui_options() {
+  const std::string group = "Job";
+  return join({{pservers_row()},
+               port_rows(),
+               security_rows(),
+               {{"event_file", OptionType::text, "", "File with the events of the job", group},
+                {"workspace", OptionType::text, "", "Workspace of paddle launch", group}},
+               ui_rows(),
+               answer_rows()});
+}
+
+OptionTable logs_options() {
+  using enum OptionType;
+  const std::string group = "Logs";
+  return join(
+      {{{"workspace", text, ".", "Workspace of paddle launch", group},
+        {"log_dir", text, "", "Directory of the logs; \"\" is log/ in the workspace", group},
+        {"follow", flag, "false", "Go on with what is added, until Ctrl-C", group},
+        {"role", text, "", "pserver or trainer: only these", group,
+         one_of({"pserver", "trainer", ""})},
+        {"since", text, "", "Leave out what is older than this: 90s, 15m, 2h, 1d", group}},
+       answer_rows()});
+}
+
 OptionTable run_rows() {
   using enum OptionType;
   const std::string group = "Role";
@@ -358,6 +402,7 @@ OptionTable launch_rows() {
          .help = "What runs the trainers where config is a Python script (*.py)",
          .group = group,
          .in_job_file = false}},
+       ui_rows(),
        machine_rows()});
 }
 
@@ -373,6 +418,7 @@ std::string program_with(const std::string& name) {
   if (has(launch_rows())) return "paddle launch";
   if (has(status_options())) return "paddle status";
   if (has(admin_options())) return "paddle admin";
+  if (has(ui_options())) return "paddle ui";
   if (has(token_options())) return "paddle token";
   if (has(certs_options())) return "paddle certs";
   return "";

@@ -56,7 +56,7 @@ class Terminal(People):
         self.assertNotIn("stopping", moving)
         self.assertRegex(str(screen), rf"(?m)^pass 10/10  cost {NUMBER}  accuracy {NUMBER}  test {NUMBER}  ")
         self.assertEqual(str(screen).count("warning: the data is generated"), 1)
-        self.assertLess(len(screen.lines), 60)
+        self.assertLess(len(screen.lines), 75)
         for name in ("train.0.log", "train.1.log"):
             self.assertRegex(self.read("ws", "log", name), LOG_LINE)
 
