@@ -13,6 +13,15 @@ int launch_main(std::span<const std::string> arguments);
 // paddle status --pservers=... [--watch] [--json]: what the shards of a job are doing.
 int status_main(std::span<const std::string> arguments);
 
+// paddle admin snapshot|stop --pservers=...: for admins of a job.
+int admin_main(std::span<const std::string> arguments);
+
+// paddle ui --pservers=...: serves a page that shows a job, until Ctrl-C.
+int ui_main(std::span<const std::string> arguments);
+
+// paddle logs [--follow]: what the processes of paddle launch have printed, in the order of time.
+int logs_main(std::span<const std::string> arguments);
+
 // paddle token --new FILE: a token for the processes of a job.
 int token_main(std::span<const std::string> arguments);
 

@@ -203,7 +203,7 @@ void Job::gone(PeerId from) {
   const Peer& peer = context_.peers[from];
   if (state_.exchange) state_.exchange->abandon(from);
   values_.gone(from);
-  if (!peer.greeted || peer.role == wire::Role::observer) return;
+  if (!peer.greeted || !wire::takes_part(peer.role)) return;
   if (peer.role == wire::Role::trainer && state_.members.has(peer.trainer))
     state_.members[peer.trainer].traffic += peer.traffic;
   state_.members.closed(peer.trainer, peer.incarnation, context_.now);

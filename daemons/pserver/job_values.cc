@@ -143,7 +143,8 @@ void JobValues::set_value(PeerId from, uint64_t id, const Set& set, uint64_t bul
     refused_ = true;
     return no(code, why);
   }
-  if (set.last) proceed();
+  if (set.last) return proceed();
+  if (std::is_same_v<Set, wire::SetRows>) context_.out.send(from, id, wire::Ack{});
 }
 
 template LandingPlace JobValues::land(PeerId, const wire::SetValue&, uint64_t);

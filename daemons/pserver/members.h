@@ -25,9 +25,9 @@ struct MemberOptions {
   LeaseOptions leases;
 };
 
-// Async: how old the gradients of a trainer were, in versions, and how many were not applied.
+// What became of the gradients of a trainer; async: how old they were, in versions.
 struct Staleness {
-  uint64_t max = 0, sum = 0, count = 0, dropped = 0, not_finite = 0;
+  uint64_t max = 0, sum = 0, count = 0, dropped = 0, not_finite = 0, applied = 0;
 };
 
 struct Member {

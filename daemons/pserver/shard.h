@@ -8,6 +8,7 @@
 
 #include "pserver/job.h"
 #include "pserver/last_job.h"
+#include "pserver/orders.h"
 #include "pserver/report.h"
 #include "pserver/stopping.h"
 
@@ -76,6 +77,7 @@ class Shard {
   std::string failure_;
   bool done_ = false;
   Stopping stopping_;
+  Orders orders_;
 };
 
 }  // namespace paddle

@@ -172,4 +172,4 @@ class Late(EndToEnd):
 
 
 if __name__ == "__main__":
-    main()
+    main(at_once=6)
