@@ -13,6 +13,9 @@ int launch_main(std::span<const std::string> arguments);
 // paddle status --pservers=... [--watch] [--json]: what the shards of a job are doing.
 int status_main(std::span<const std::string> arguments);
 
+// paddle admin snapshot|stop --pservers=...: for admins of a job.
+int admin_main(std::span<const std::string> arguments);
+
 // paddle ui --pservers=...: serves a page that shows a job, until Ctrl-C.
 int ui_main(std::span<const std::string> arguments);
 

@@ -21,6 +21,7 @@
 #include "paddle/launch_hosts.h"
 #include "paddle/launch_plan.h"
 #include "paddle/launch_screen.h"
+#include "paddle/launch_tls.h"
 #include "paddle/launch_token.h"
 #include "paddle/lines.h"
 #include "paddle/live_page.h"
@@ -64,6 +65,7 @@ class Launch {
 
   int run() {
     const LaunchToken token(plan_.token_file, token_with_input_);
+    const LaunchCertificates certificates(plan_.makes_certs ? plan_.certs_dir : "");
     const int code = run_job();
     screen_.clear();
     keep_page();

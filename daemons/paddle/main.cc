@@ -75,6 +75,7 @@ std::vector<Command> commands() {
       {"run", "Be a pserver or a trainer, as environment variables say", run_main_of_role,
        [] { return with_daemon_options(run_rows()); }},
       {"status", "Show what the pservers of a job are doing", status_main, status_options},
+      {"admin", "Ask the pservers of a job for a snapshot, or to stop", admin_main, admin_options},
       {"ui", "Show a job on a page in the browser", ui_main, ui_options},
       {"logs", "Show the logs of a launched job in the order of time", logs_main, logs_options},
       {"token", "Make a token for the processes of a job", token_main, token_options},

@@ -46,6 +46,7 @@ struct OwnProgram {
 struct ShardCalls {
   std::function<void()> on_done;                // when its job is done
   std::function<void()> on_tick;                // once a second
+  std::function<void()> on_stop;                // an admin asked for the end of the process
   std::function<void(wire::Status)> on_report;  // once a second, and when it begins
 };
 

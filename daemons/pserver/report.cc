@@ -100,10 +100,11 @@ wire::Welcome welcome(const Context& context, const Job* job, const SnapshotMake
   w.epoch = state.epoch;
   w.base = state.base_step;
   w.saved = state.members.saved();
+  w.result = has_result(state.members);
   w.state = job->values().state();
   w.values_digest = state.init;
   w.configured_by = state.configured_by;
-  const Member* m = peer.role == wire::Role::observer ? nullptr : &state.members[peer.trainer];
+  const Member* m = wire::takes_part(peer.role) ? &state.members[peer.trainer] : nullptr;
   if (state.exchange)
     for (const Versioned* v : state.store->parts()) {
       const Versioned& s = *v;

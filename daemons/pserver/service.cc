@@ -30,7 +30,7 @@ wire::Reach reach_of(const ListenOptions& o) {
 
 const wire::Limits& limits_of(const Peer& peer) {
   if (!peer.greeted) return wire::greeting_limits;
-  if (peer.role == wire::Role::observer) return wire::observer_limits;
+  if (!wire::takes_part(peer.role)) return wire::observer_limits;
   return peer.role == wire::Role::beat ? wire::beat_limits : wire::trainer_limits;
 }
 

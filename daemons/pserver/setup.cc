@@ -41,11 +41,12 @@ void check_presets(const ShardOptions& options, const StoreConfig& config) {
             "', which the trainer's network does not have");
 }
 
-StoreConfig config_of(const ShardOptions& options, const wire::Configure& c) {
+StoreConfig config_of(const ShardOptions& options, const wire::Configure& c,
+                      const std::string& program) {
   require(!options.sparse || c.slices.empty(), Error::Kind::config, "port ", options.listen.port,
           " serves sparse tables, and the trainer takes it for one of dense slices; give all "
           "processes the same --port, --ports_num and --ports_num_for_sparse");
-  StoreConfig config{.program = from_flatbuffer(c.program)};
+  StoreConfig config{.program = from_flatbuffer(program)};
   config.slices.reserve(c.slices.size());
   for (const wire::ConfiguredSlice& s : c.slices)
     config.slices.push_back({.id = s.id, .name = s.name, .grad = s.grad, .block = s.block});
@@ -71,25 +72,26 @@ StoreConfig config_of(const Snapshot& s) {
 
 }  // namespace
 
-Setup::Setup(const Context& context, const wire::Configure& c, bool sync, PeerId configurer,
+Setup::Setup(const Context& context, std::shared_ptr<const wire::Configure> configure,
+             std::shared_ptr<const std::string> program, bool sync, PeerId configurer,
              uint64_t number)
     : id(number), configurer_(configurer) {
   const ShardOptions& options = context.options;
-  const auto make = [&options, sync](const wire::Configure& from, Made& made) {
+  const bool large = program->size() > large_program;
+  const auto make = [&options, sync, c = std::move(configure), p = std::move(program)](Made& made) {
     try {
-      made.store = std::make_unique<Store>(config_of(options, from), sync, options.budget());
+      made.store = std::make_unique<Store>(config_of(options, *c, *p), sync, options.budget());
     } catch (const Error& e) {
       made.problem = e.what();
     }
   };
-  const bool large = c.program.size() > large_program;
   if (!large || !context.background || options.own.check || !options.own.presets.empty()) {
-    make(c, *made_);
+    make(*made_);
     made_->done = true;
     return;
   }
-  context.background([make, made = made_, from = std::make_shared<const wire::Configure>(c)] {
-    make(*from, *made);
+  context.background([make, made = made_] {
+    make(*made);
     try {
       while (made->store && !made->store->build(slices_per_step)) {
       }

@@ -17,10 +17,10 @@ namespace paddle {
 
 class Setup {
  public:
-  // Of a configuration that `configurer` sent; its values follow. What is wrong with it is thrown
-  // by proceed().
-  Setup(const Context& context, const wire::Configure& configure, bool sync, PeerId configurer,
-        uint64_t id);
+  // Of a configuration that `configurer` sent, and its program; its values follow. What is wrong
+  // with it is thrown by proceed().
+  Setup(const Context& context, std::shared_ptr<const wire::Configure> configure,
+        std::shared_ptr<const std::string> program, bool sync, PeerId configurer, uint64_t id);
   // Of a snapshot, whose values are moved into the store. Throws Error(config) or Error(data).
   Setup(Snapshot& snapshot, ByteBudget* budget);
 

@@ -92,6 +92,9 @@ void StepClient::join() {
   keep_first();
   hold();
   const Rewind start = client_.join(0);
+  require(!start.over, Error::Kind::peer,
+          "the job ended: all its trainers had finished, this one too; to train again start all of "
+          "them");
   joined_ = true;
   step_ = start.step;
   if (step_ == 0) {

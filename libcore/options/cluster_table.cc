@@ -242,6 +242,15 @@ OptionTable status_options() {
                answer_rows()});
 }
 
+OptionTable admin_options() {
+  return join({{pservers_row()},
+               port_rows(),
+               security_rows(),
+               {{"wait_seconds", OptionType::integer, "60",
+                 "How long to wait until a snapshot is on the disk", "Output", between(1, 86400)}},
+               answer_rows()});
+}
+
 namespace {
 
 OptionTable ui_rows() {
@@ -375,6 +384,19 @@ OptionTable launch_rows() {
         {"worker_num", integer, "2", "Trainers to start", group, between(1, 1024)},
         {"pin_cpus", flag, "true",
          "Keep each trainer to its share of the processors, where there are enough for all", group},
+        {.name = "tls",
+         .type = flag,
+         .default_value = "false",
+         .help = "On one machine: encrypt what the processes send, with certificates that are made "
+                 "for this job and removed with it",
+         .group = group,
+         .in_job_file = false},
+        {.name = "certs_dir",
+         .default_value = "",
+         .help = "Directory as 'paddle certs' makes it, on every machine of the job: pservers and "
+                 "trainers use TLS with their certificates of it",
+         .group = group,
+         .in_job_file = false},
         {.name = "python",
          .default_value = "python3",
          .help = "What runs the trainers where config is a Python script (*.py)",
@@ -395,6 +417,7 @@ std::string program_with(const std::string& name) {
   if (has(run_rows())) return "paddle run";
   if (has(launch_rows())) return "paddle launch";
   if (has(status_options())) return "paddle status";
+  if (has(admin_options())) return "paddle admin";
   if (has(ui_options())) return "paddle ui";
   if (has(token_options())) return "paddle token";
   if (has(certs_options())) return "paddle certs";

@@ -18,7 +18,10 @@ namespace paddle::wire {
 using Bytes = std::span<const std::byte>;
 
 enum class Mode : uint8_t { sync, async, half_async, geo };
-enum class Role : uint8_t { trainer, beat, observer };
+enum class Role : uint8_t { trainer, beat, observer, admin };
+// Whether such a connection belongs to a trainer of the job.
+inline bool takes_part(Role role) { return role == Role::trainer || role == Role::beat; }
+enum class Order : uint8_t { snapshot, stop };
 enum class ShardState : uint8_t { empty, configuring, ready, stopping };
 enum class Phase : uint8_t { finished, bye };
 enum class FailureCode : uint8_t {
@@ -94,6 +97,7 @@ struct Welcome {
   bool saved = false;   // as in BeatAck
   uint64_t oldest = 0;  // sync: the oldest version that every slice can still give
   bool forgot = false;  // not sync: the values may hold steps of this trainer that it does not know
+  bool result = false;  // as in BeatAck
 };
 
 struct ConfiguredSlice {
@@ -207,7 +211,8 @@ struct Rollback {  // to the snapshot of `step`; answered by Ack. Compare-and-se
 
 struct Complete {
   Phase phase = Phase::finished;
-  uint64_t epoch = 0;  // finished: of the work that was done
+  uint64_t epoch = 0;   // finished: of the work that was done
+  bool result = false;  // bye of trainer 0: all trainers had finished, and it has saved
 };
 
 // What a trainer reports about itself once a second; answered by BeatAck.
@@ -228,6 +233,8 @@ struct BeatAck {
   bool saved = false;     // trainer 0 has saved and left, or nobody waits for it: others may leave
   uint64_t instance = 0;  // as in Welcome
   uint64_t number = 0;    // a trainer that echoes it has lived after it was sent
+  bool result = false;    // all had finished, and trainer 0 has saved: nobody goes back to work
+  uint32_t left = 0;      // trainers that have left, or do not return
 };
 
 struct Ack {
@@ -241,6 +248,12 @@ struct Failure {
 };
 
 struct StatusAsk {};
+
+// Of an admin only; answered by Ack, for a snapshot when it is on the disk.
+struct Command {
+  Order order = Order::snapshot;
+  uint64_t step = 0;  // sync: of the snapshot; no slice has a newer version
+};
 
 struct MemberStatus {
   uint32_t trainer = 0;
@@ -296,7 +309,7 @@ struct Status {
 
 using Body = std::variant<Hello, Welcome, Configure, SetValue, Join, Push, Pull, Values, Fetch,
                           Rollback, Complete, Progress, BeatAck, Ack, Failure, StatusAsk, Status,
-                          PullRows, SetRows, FetchRows>;
+                          PullRows, SetRows, FetchRows, Command>;
 
 struct Message {
   uint64_t id = 0;  // pairs an answer with its request

@@ -99,7 +99,8 @@ Welcome read(Reader& r, const msg::Welcome& m) {
               .base = m.base(),
               .saved = m.saved(),
               .oldest = m.oldest(),
-              .forgot = m.forgot()};
+              .forgot = m.forgot(),
+              .result = m.result()};
   for (const msg::SliceState& s : r.structs<msg::SliceState>(m.slices()))
     out.slices.push_back({s.slice(), s.version(), s.contributed() != 0, s.last_step()});
   if (const msg::LastPush* p = m.last_push())
@@ -163,7 +164,9 @@ Fetch read(Reader& r, const msg::Fetch& m) { return {r.text(m.variable()), m.off
 
 Rollback read(Reader&, const msg::Rollback& m) { return {m.epoch(), m.step()}; }
 
-Complete read(Reader& r, const msg::Complete& m) { return {r.known<Phase>(m.phase()), m.epoch()}; }
+Complete read(Reader& r, const msg::Complete& m) {
+  return {r.known<Phase>(m.phase()), m.epoch(), m.result()};
+}
 
 Progress read(Reader& r, const msg::Progress& m) {
   return {.step = m.step(),
@@ -186,7 +189,9 @@ BeatAck read(Reader& r, const msg::BeatAck& m) {
           .failure = r.text(m.failure()),
           .saved = m.saved(),
           .instance = m.instance(),
-          .number = m.number()};
+          .number = m.number(),
+          .result = m.result(),
+          .left = m.left()};
 }
 
 Ack read(Reader&, const msg::Ack& m) { return {m.version(), m.next()}; }
@@ -196,6 +201,8 @@ Failure read(Reader& r, const msg::Failure& m) {
 }
 
 StatusAsk read(Reader&, const msg::StatusAsk&) { return {}; }
+
+Command read(Reader& r, const msg::Command& m) { return {r.known<Order>(m.order()), m.step()}; }
 
 MemberStatus read(Reader& r, const msg::MemberStatus& m) {
   MemberStatus out{.trainer = m.trainer(),
@@ -265,7 +272,8 @@ Status read(Reader& r, const msg::Status& m) {
 using Tables = std::tuple<msg::Hello, msg::Welcome, msg::Configure, msg::SetValue, msg::Join,
                           msg::Push, msg::Pull, msg::Values, msg::Fetch, msg::Rollback,
                           msg::Complete, msg::Progress, msg::BeatAck, msg::Ack, msg::Failure,
-                          msg::StatusAsk, msg::Status, msg::PullRows, msg::SetRows, msg::FetchRows>;
+                          msg::StatusAsk, msg::Status, msg::PullRows, msg::SetRows, msg::FetchRows,
+                          msg::Command>;
 
 template <size_t I = 0>
 void read_body(Reader& r, const msg::Message& m, Body& out) {

@@ -41,7 +41,7 @@ Offset<msg::Welcome> write(B& b, const Welcome& m) {
     last = {m.last_push->step, generated(m.last_push->begin), generated(m.last_push->end)};
   return msg::CreateWelcome(b, m.instance, m.epoch, static_cast<msg::ShardState>(m.state),
                             m.trainer, digest, by, slices, snapshots, m.last_push ? &last : nullptr,
-                            m.lost, m.base, m.saved, m.oldest, m.forgot);
+                            m.lost, m.base, m.saved, m.oldest, m.forgot, m.result);
 }
 
 Offset<msg::Configure> write(B& b, const Configure& m) {
@@ -117,7 +117,7 @@ Offset<msg::Rollback> write(B& b, const Rollback& m) {
 }
 
 Offset<msg::Complete> write(B& b, const Complete& m) {
-  return msg::CreateComplete(b, static_cast<msg::Phase>(m.phase), m.epoch);
+  return msg::CreateComplete(b, static_cast<msg::Phase>(m.phase), m.epoch, m.result);
 }
 
 Offset<msg::Progress> write(B& b, const Progress& m) {
@@ -128,8 +128,8 @@ Offset<msg::Progress> write(B& b, const Progress& m) {
 
 Offset<msg::BeatAck> write(B& b, const BeatAck& m) {
   const auto waiting = b.CreateString(m.waiting), failure = b.CreateString(m.failure);
-  return msg::CreateBeatAck(b, m.epoch, waiting, m.finished, failure, m.saved, m.instance,
-                            m.number);
+  return msg::CreateBeatAck(b, m.epoch, waiting, m.finished, failure, m.saved, m.instance, m.number,
+                            m.result, m.left);
 }
 
 Offset<msg::Ack> write(B& b, const Ack& m) { return msg::CreateAck(b, m.version, m.next); }
@@ -140,6 +140,10 @@ Offset<msg::Failure> write(B& b, const Failure& m) {
 }
 
 Offset<msg::StatusAsk> write(B& b, const StatusAsk&) { return msg::CreateStatusAsk(b); }
+
+Offset<msg::Command> write(B& b, const Command& m) {
+  return msg::CreateCommand(b, static_cast<msg::Order>(m.order), m.step);
+}
 
 Offset<msg::MemberStatus> write(B& b, const MemberStatus& m) {
   const auto state = b.CreateString(m.state), process = b.CreateString(m.process);
@@ -225,6 +229,7 @@ template Bytes MessageWriter::write(uint64_t, const Status&);
 template Bytes MessageWriter::write(uint64_t, const PullRows&);
 template Bytes MessageWriter::write(uint64_t, const SetRows&);
 template Bytes MessageWriter::write(uint64_t, const FetchRows&);
+template Bytes MessageWriter::write(uint64_t, const Command&);
 template Bytes MessageWriter::write(uint64_t, const Body&);
 
 }  // namespace paddle::wire
