@@ -13,7 +13,8 @@ void OldRows::add(const std::byte* row) {
 }
 
 const std::byte* OldRows::find(uint64_t id) const {
-  for (; indexed_ < size_; ++indexed_) index_.emplace(head_of(at(indexed_))->id, indexed_);
+  for (; indexed_ < size_; ++indexed_)
+    index_.emplace(uint64_t{head_of(at(indexed_))->id}, indexed_);
   const auto found = index_.find(id);
   return found == index_.end() ? nullptr : at(found->second);
 }
