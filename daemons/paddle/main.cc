@@ -55,6 +55,7 @@ std::vector<Command> commands() {
       {"launch", "Start pservers and trainers of a job on this machine", launch_main},
       {"run", "Be a pserver or a trainer, as environment variables say", run_main_of_role},
       {"status", "Show what the pservers of a job are doing", status_main},
+      {"table", "Print, export or import a sparse table of a saved model", table_main},
       {"token", "Make a token for the processes of a job", token_main},
       {"certs", "Make certificates for the processes of a job", certs_main},
       {"version", "Print the version and how it was compiled", print_version},
