@@ -22,6 +22,9 @@ int certs_main(std::span<const std::string> arguments);
 // paddle make_clicks --output_dir=DIR: writes generated click logs in Criteo's format.
 int make_clicks_main(std::span<const std::string> arguments);
 
+// paddle infer --model=DIR --data FILE …: predictions of a saved model for the records of files.
+int infer_main(std::span<const std::string> arguments);
+
 // paddle table inspect|export|import FILE.table: the file of a saved table as text.
 int table_main(std::span<const std::string> arguments);
 

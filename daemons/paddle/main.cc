@@ -51,6 +51,7 @@ std::vector<Command> commands() {
   return {
       {"train", "Start a job: train, test, time or check a network", train},
       {"trainer", "The same, as one of several trainers with pservers", trainer},
+      {"infer", "Predict with a saved model, for the records of files", infer_main},
       {"pserver", "Start a parameter server", pserver_main},
       {"launch", "Start pservers and trainers of a job on this machine", launch_main},
       {"run", "Be a pserver or a trainer, as environment variables say", run_main_of_role},
