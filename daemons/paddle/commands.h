@@ -4,6 +4,8 @@
 #include <span>
 #include <string>
 
+#include "options/option.h"
+
 namespace paddle {
 
 // paddle launch --server_num=2 --worker_num=2 --config=JOB.json [flags]: a whole job on this
@@ -12,6 +14,15 @@ int launch_main(std::span<const std::string> arguments);
 
 // paddle status --pservers=... [--watch] [--json]: what the shards of a job are doing.
 int status_main(std::span<const std::string> arguments);
+
+// paddle admin snapshot|stop --pservers=...: for admins of a job.
+int admin_main(std::span<const std::string> arguments);
+
+// paddle ui --pservers=...: serves a page that shows a job, until Ctrl-C.
+int ui_main(std::span<const std::string> arguments);
+
+// paddle logs [--follow]: what the processes of paddle launch have printed, in the order of time.
+int logs_main(std::span<const std::string> arguments);
 
 // paddle token --new FILE: a token for the processes of a job.
 int token_main(std::span<const std::string> arguments);
@@ -24,8 +35,10 @@ int make_clicks_main(std::span<const std::string> arguments);
 
 // paddle infer --model=DIR --data FILE …: predictions of a saved model for the records of files.
 int infer_main(std::span<const std::string> arguments);
+OptionTable infer_options();
 
 // paddle table inspect|export|import FILE.table: the file of a saved table as text.
 int table_main(std::span<const std::string> arguments);
+OptionTable table_command_options();
 
 }  // namespace paddle

@@ -24,31 +24,6 @@ const char* const infer_usage =
     "usage: paddle infer --model=DIR --data FILE … [--output=FILE] [--output_format=csv|json]\n"
     "Computes the outputs of a saved model for the records of files, one line for each record.";
 
-OptionTable infer_options() {
-  using enum OptionType;
-  const std::string group = "Prediction";
-  OptionTable out{
-      {"model", text, "", "Directory of a saved model, such as output/pass-00000", group},
-      {"data", text, "",
-       "Files of the job's format, as paths or patterns, plain or compressed; several may follow; "
-       "- is stdin",
-       group},
-      {"output", text, "", "The file to write; without it stdout", group},
-      {"output_format", text, "csv", "csv, or json: one object per line", group,
-       one_of({"csv", "json"})},
-      {"header", flag, "true", "csv: the names of the columns as the first line", group},
-      {"config", text, "",
-       "The job file whose \"data\" describes the files; without it that of the model", group},
-      {"config_args", text, "",
-       "name=value,… for the job file; without it what the model was trained with", group},
-      {"batch_size", integer, "0", "Records computed at once; 0 = as the job file says", group,
-       between(0, 1e9)},
-      {"trainer_count", integer, "1", "Threads", group, between(1, 1024)},
-  };
-  for (Option& row : answer_rows()) out.push_back(std::move(row));
-  return out;
-}
-
 // The words behind --data up to the next flag are files; the others are flags.
 struct InferWords {
   std::vector<std::string> files, flags;
@@ -191,6 +166,31 @@ void infer(const Options& options, std::vector<std::string> files) {
 }
 
 }  // namespace
+
+OptionTable infer_options() {
+  using enum OptionType;
+  const std::string group = "Prediction";
+  OptionTable out{
+      {"model", text, "", "Directory of a saved model, such as output/pass-00000", group},
+      {"data", text, "",
+       "Files of the job's format, as paths or patterns, plain or compressed; several may follow; "
+       "- is stdin",
+       group},
+      {"output", text, "", "The file to write; without it stdout", group},
+      {"output_format", text, "csv", "csv, or json: one object per line", group,
+       one_of({"csv", "json"})},
+      {"header", flag, "true", "csv: the names of the columns as the first line", group},
+      {"config", text, "",
+       "The job file whose \"data\" describes the files; without it that of the model", group},
+      {"config_args", text, "",
+       "name=value,… for the job file; without it what the model was trained with", group},
+      {"batch_size", integer, "0", "Records computed at once; 0 = as the job file says", group,
+       between(0, 1e9)},
+      {"trainer_count", integer, "1", "Threads", group, between(1, 1024)},
+  };
+  for (Option& row : answer_rows()) out.push_back(std::move(row));
+  return out;
+}
 
 int infer_main(std::span<const std::string> arguments) {
   InferWords words = divide(arguments);

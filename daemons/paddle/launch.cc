@@ -1,13 +1,18 @@
 // paddle launch: pservers, then trainers; shows how far they are (launch_screen.h), and ends when
 // all have ended.
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <iostream>
 #include <memory>
+#include <sstream>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/run_main.h"
+#include "base/secret.h"
 #include "obs/events.h"
 #include "options/environment.h"
 #include "options/program.h"
@@ -16,9 +21,12 @@
 #include "paddle/launch_hosts.h"
 #include "paddle/launch_plan.h"
 #include "paddle/launch_screen.h"
+#include "paddle/launch_tls.h"
 #include "paddle/launch_token.h"
 #include "paddle/lines.h"
+#include "paddle/live_page.h"
 #include "paddle/process.h"
+#include "paddle/targets.h"
 
 namespace paddle {
 namespace {
@@ -48,15 +56,19 @@ class Launch {
       : plan_(std::move(plan)),
         executable_(own_executable()),
         python_(options.text("python")),
-        screen_(plan_, executable_, options, environment) {
+        screen_(plan_, executable_, options, environment),
+        targets_(plan_.workspace + "/job/targets.json") {
+    open_page(options);
     token_with_input_ = options.flag("token_with_input");
     if (options.flag("stop_with_input")) input_.emplace(0);
   }
 
   int run() {
     const LaunchToken token(plan_.token_file, token_with_input_);
+    const LaunchCertificates certificates(plan_.makes_certs ? plan_.certs_dir : "");
     const int code = run_job();
     screen_.clear();
+    keep_page();
     if (const Child* failed = cause()) return report(*failed);
     require(starter_gone_.empty(), Error::Kind::peer, "whoever started the job is gone (",
             starter_gone_, "): all processes of this machine were stopped");
@@ -86,6 +98,7 @@ class Launch {
         for (const std::string& shard : server->shards) list += (list.empty() ? "" : ",") + shard;
     }
     screen_.show_pservers(list);
+    show_page(list);
 
     std::vector<std::string> more{pservers_word(plan_, list)};
     if (plan_.script) more.insert(more.end(), {python_, plan_.config});
@@ -128,13 +141,46 @@ class Launch {
                        .cpus = plan.cpus});
   }
 
+  void open_page(const Options& options) {
+    // Each of several machines knows its own processes only.
+    if (options.integer("ui_port") < 0 || (plan_.nodes && !options.given("ui_port"))) return;
+    page_ = std::make_unique<LivePage>(options.text("ui_host"), options.integer("ui_port"),
+                                       plan_.config);
+    credentials_ = credential_files(options);
+    if (!plan_.token_file.empty()) credentials_.token_file = plan_.token_file;
+  }
+
+  // The address has a key in it, and only this user may read the file.
+  void show_page(const std::string& list) {
+    if (!page_) return;
+    Endpoints shards;
+    std::istringstream words(list);
+    for (std::string shard; std::getline(words, shard, ',');) shards.dense.push_back(shard);
+    page_->watch(shards, wire::client_credentials(credentials_), false);
+    screen_.say("watch the job at " + page_->address());
+    const std::string line = page_->address() + "\n";
+    write_secret_file(page_file(), std::as_bytes(std::span(line)), true);
+  }
+
+  // For paddle ui --workspace, after the job.
+  void keep_page() {
+    if (!page_) return;
+    ::unlink(page_file().c_str());
+    write_file_atomically(plan_.workspace + "/job/events.jsonl", page_->feed().lines());
+    page_.reset();
+  }
+  std::string page_file() const { return plan_.workspace + "/job/page.txt"; }
+
   void take_event(Child& child, const std::string& line, size_t index, bool worker) {
     emit_line(line + "\n");
+    if (page_) page_->feed().put(line);
     const std::optional<event::Any> event = read_event(line);
     if (!event) return;
     screen_.take(child.plan->name, *event, index, worker);
     if (const auto* shard = std::get_if<event::Listening>(&*event); shard && !shard->sparse)
       child.shards.push_back(shard->endpoint);
+    if (const auto* http = std::get_if<event::Serving>(&*event))
+      targets_.add(child.plan->name, worker, http->address);
     if (const auto* end = std::get_if<event::Exit>(&*event)) child.exit_reason = end->reason;
   }
 
@@ -203,6 +249,9 @@ class Launch {
   const LaunchPlan plan_;
   const std::string executable_, python_;
   LaunchScreen screen_;
+  Targets targets_;
+  std::unique_ptr<LivePage> page_;  // null: none
+  CredentialFiles credentials_;     // of the page
   std::optional<InputWatch> input_;
   std::string starter_gone_;  // why, once it is
   Children servers_, workers_;

@@ -33,7 +33,7 @@ constexpr int ssh_failed = 255, not_found = 127;
 
 // Unless the user has another protection, or wants none.
 bool needs_token(const Options& options) {
-  return !options.given("token_file") && !options.given("cert_file") && !options.flag("insecure");
+  return !options.given("token_file") && !options.given("certs_dir") && !options.flag("insecure");
 }
 
 double hosts_clock() {

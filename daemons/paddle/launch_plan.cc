@@ -12,6 +12,7 @@
 #include "options/tables.h"
 #include "paddle/cpus.h"
 #include "paddle/flags.h"
+#include "paddle/launch_tls.h"
 #include "paddle/process.h"
 #include "trainer/job_file.h"
 
@@ -20,9 +21,16 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// On several machines. Certificates cannot: pservers and trainers need different ones.
+// On several machines.
 bool may_be_given(const std::string& name) {
   return name == "port" || name == "host" || name == "insecure";
+}
+
+// Pservers and trainers need different certificates.
+std::string instead_of(const std::string& name) {
+  if (name == "cert_file" || name == "key_file" || name == "ca_file")
+    return "--certs_dir=DIR names the directory that 'paddle certs' made";
+  return "server_num and worker_num say how many there are";
 }
 
 // What launch gives to its processes itself. On several machines the ports must be known before.
@@ -35,8 +43,7 @@ void refuse_own_flags(std::span<const GivenFlag> given, bool several) {
           "cert_file", "key_file", "ca_file", "insecure"})
       if (flag.name == own && !(several && may_be_given(flag.name)))
         problems.push_back(flag.source + ": launch gives " + flag.name +
-                           " to its processes itself; take it out (server_num and worker_num say "
-                           "how many there are)");
+                           " to its processes itself; take it out (" + instead_of(flag.name) + ")");
   if (!problems.empty()) throw Error(Error::Kind::config, problem_list(problems));
 }
 
@@ -73,6 +80,7 @@ class Planner {
     servers_ = count("server_num");
     workers_ = count("worker_num");
     list_pservers();
+    plan_certificates();
     plan_token();
   }
 
@@ -99,19 +107,32 @@ class Planner {
   int64_t port_of(size_t server) const {
     return options_.integer("port") + static_cast<int64_t>(server * plan_.shards);
   }
+  // Any free port, or one for each process from the given one on; -1 opens none.
+  std::string http_flag(size_t process) const {
+    const int64_t first = options_.given("http_port") ? options_.integer("http_port") : 0;
+    return text("--http_port=", first > 0 ? first + static_cast<int64_t>(process) : first);
+  }
   std::string trainers_flag() const {
     return text("--num_gradient_servers=", workers_ * machines());
+  }
+
+  void plan_certificates() {
+    plan_.makes_certs = options_.flag("tls");
+    plan_.certs_dir = options_.text("certs_dir");
+    if (!plan_.makes_certs) return;
+    require(!plan_.nodes && plan_.certs_dir.empty(), Error::Kind::config,
+            "--tls makes certificates for a job of one machine: for several, or with certificates "
+            "that are there, give --certs_dir=DIR with what 'paddle certs --dir=DIR' made");
+    plan_.certs_dir = text(plan_.log_dir, "/tls.", ::getpid());
   }
 
   // The machines of a job cannot agree on a new token by themselves: `launch --hosts` gives one to
   // all of them.
   void plan_token() {
-    const bool given = options_.given("token_file");
+    const bool given = options_.given("token_file") || !plan_.certs_dir.empty();
     if (options_.flag("token_with_input") || (!plan_.nodes && !given))
       plan_.token_file = text(plan_.log_dir, "/token.", ::getpid());
-    if (!plan_.nodes || given || !plan_.token_file.empty() || options_.given("cert_file") ||
-        options_.flag("insecure"))
-      return;
+    if (!plan_.nodes || given || !plan_.token_file.empty() || options_.flag("insecure")) return;
     for (const std::string& name : plan_.nodes->names)
       require(name.starts_with("127.") || name == "localhost", Error::Kind::config,
               "the processes of ", plan_.nodes->names.size(),
@@ -119,8 +140,9 @@ class Planner {
               "--new FILE'), copy it to all machines and give its path as --token_file or "
               "PADDLE_TOKEN_FILE; on a network that you trust, --insecure does without");
   }
-  void add_token(Words& flags) const {
+  void add_credentials(Words& flags, const char* role) const {
     if (!plan_.token_file.empty()) flags.push_back("--token_file=" + plan_.token_file);
+    for (const std::string& flag : certificate_flags(plan_.certs_dir, role)) flags.push_back(flag);
   }
 
   void list_pservers() {
@@ -140,14 +162,15 @@ class Planner {
   // ports_num is gone: every dense shard is in the list of pservers.
   Words trainer_flags() const {
     Words flags = flags_for(trainer_options(), given_);
-    for (const char* own : {"ports_num", "port", "show_curve", "event_file", "workspace"})
+    for (const char* own :
+         {"ports_num", "port", "show_curve", "event_file", "workspace", "http_port"})
       drop_flag(flags, own);  // launch draws the curve
     flags.push_back("--workspace=" + plan_.workspace);
     if (!plan_.script) flags.push_back(event_flag());
     for (const char* more : {"--logtostderr=true", "--local=false", "--ports_num=1"})
       flags.push_back(more);
     flags.push_back(trainers_flag());
-    add_token(flags);
+    add_credentials(flags, "trainer");
     return flags;
   }
 
@@ -196,15 +219,15 @@ class Planner {
   PlannedProcess server(size_t i) const {
     const std::string name = text("pserver.", rank() * servers_ + i);
     Words words = flags_for(pserver_options(), given_);
-    for (const char* own : {"event_file", "workspace", "port", "snapshot_dir"})
+    for (const char* own : {"event_file", "workspace", "port", "snapshot_dir", "http_port"})
       drop_flag(words, own);
     words.insert(words.begin(), "pserver");
     for (const std::string& more :
          {event_flag(), "--workspace=" + plan_.workspace, std::string("--logtostderr=true"),
           std::string("--ports_num_for_sparse=0"), std::string("--exit_when_done=true"),
-          trainers_flag(), text("--port=", plan_.nodes ? port_of(i) : 0)})
+          trainers_flag(), text("--port=", plan_.nodes ? port_of(i) : 0), http_flag(i)})
       words.push_back(more);
-    add_token(words);
+    add_credentials(words, "pserver");
     // A machine that is named by its address is reached there only; names mean all addresses.
     if (!plan_.nodes) words.push_back("--host=127.0.0.1");
     if (plan_.nodes && !options_.given("host") && is_address(plan_.nodes->own()))
@@ -221,6 +244,7 @@ class Planner {
     const std::string name = text("trainer.", id);
     add_own_files(name, workers_, words);
     words.push_back(text("--trainer_id=", id));
+    if (!plan_.script) words.push_back(http_flag(servers_ + i));
     const std::string output = output_file("train", i, workers_);
     if (!plan_.script) {
       words.insert(words.begin(), "trainer");

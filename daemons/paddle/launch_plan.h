@@ -23,7 +23,9 @@ struct LaunchPlan {
   std::vector<PlannedProcess> servers, workers;
   std::string log_dir;  // of the job; processes that have siblings log in a directory below
   std::string config;
-  std::string token_file;  // that the processes get; "" where the options name one
+  std::string token_file;    // that the processes get; "" where the options name one
+  std::string certs_dir;     // with the certificates that they get; "": no TLS
+  bool makes_certs = false;  // launch makes them for this job
   int64_t passes = 0;
   size_t shards = 1;  // dense ones of each pserver
   std::string workspace;

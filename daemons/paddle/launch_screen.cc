@@ -11,6 +11,7 @@
 #include "base/wrap.h"
 #include "obs/plot.h"
 #include "options/program.h"
+#include "paddle/launch_tls.h"
 
 namespace paddle {
 namespace {
@@ -105,8 +106,10 @@ void LaunchScreen::show_pservers(const std::string& list) {
     say(text(plan_.servers.size(), plan_.servers.size() == 1 ? " pserver and " : " pservers and ",
              plan_.workers.size(), plan_.workers.size() == 1 ? " trainer" : " trainers",
              "; logs are in ", short_path(plan_.log_dir)));
-  say("look at the job with: " + typed_program() + " status --pservers=" + list +
-      (plan_.token_file.empty() ? "" : " --token_file=" + plan_.token_file));
+  std::string proof = plan_.token_file.empty() ? "" : " --token_file=" + plan_.token_file;
+  for (const std::string& flag : certificate_flags(plan_.certs_dir, "observer"))
+    proof += " " + flag;
+  say("look at the job with: " + typed_program() + " status --pservers=" + list + proof);
 }
 
 void LaunchScreen::report_stop(int signal) {

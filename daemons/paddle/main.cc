@@ -8,9 +8,14 @@
 #include "base/suggest.h"
 #include "base/version.h"
 #include "obs/events.h"
+#include "obs/metrics.h"
 #include "options/commands.h"
+#include "options/completion.h"
 #include "options/program.h"
+#include "options/tables.h"
 #include "paddle/commands.h"
+#include "paddle/flags.h"
+#include "paddle/launch_plan.h"
 #include "paddle/run.h"
 #include "pserver/pserver.h"
 #include "trainer/trainer.h"
@@ -33,6 +38,17 @@ int list_events(std::span<const std::string> words) {
   return 0;
 }
 
+int list_metrics(std::span<const std::string> words) {
+  if (answer_usage(words,
+                   "usage: paddle list_metrics\n"
+                   "Prints the metrics of pservers and trainers (--http_port) as Markdown.\n",
+                   std::cout))
+    return 0;
+  require_no_arguments(words);
+  std::cout << metric_lists() << std::flush;
+  return 0;
+}
+
 int print_version(std::span<const std::string> words) {
   if (answer_usage(words,
                    "usage: paddle version\n"
@@ -47,26 +63,46 @@ int print_version(std::span<const std::string> words) {
 int train(std::span<const std::string> words) { return trainer_main(words, "paddle train"); }
 int trainer(std::span<const std::string> words) { return trainer_main(words, "paddle trainer"); }
 
+int completion(std::span<const std::string> words);
+
 std::vector<Command> commands() {
   return {
-      {"train", "Start a job: train, test, time or check a network", train},
-      {"trainer", "The same, as one of several trainers with pservers", trainer},
-      {"infer", "Predict with a saved model, for the records of files", infer_main},
-      {"pserver", "Start a parameter server", pserver_main},
-      {"launch", "Start pservers and trainers of a job on this machine", launch_main},
-      {"run", "Be a pserver or a trainer, as environment variables say", run_main_of_role},
-      {"status", "Show what the pservers of a job are doing", status_main},
-      {"table", "Print, export or import a sparse table of a saved model", table_main},
-      {"token", "Make a token for the processes of a job", token_main},
-      {"certs", "Make certificates for the processes of a job", certs_main},
+      {"train", "Start a job: train, test, time or check a network", train, trainer_options},
+      {"trainer", "The same, as one of several trainers with pservers", trainer, trainer_options},
+      {"infer", "Predict with a saved model, for the records of files", infer_main, infer_options},
+      {"pserver", "Start a parameter server", pserver_main, pserver_options},
+      {"launch", "Start pservers and trainers of a job on this machine", launch_main,
+       launch_options},
+      {"run", "Be a pserver or a trainer, as environment variables say", run_main_of_role,
+       [] { return with_daemon_options(run_rows()); }},
+      {"status", "Show what the pservers of a job are doing", status_main, status_options},
+      {"admin", "Ask the pservers of a job for a snapshot, or to stop", admin_main, admin_options},
+      {"ui", "Show a job on a page in the browser", ui_main, ui_options},
+      {"logs", "Show the logs of a launched job in the order of time", logs_main, logs_options},
+      {"table", "Print, export or import a sparse table of a saved model", table_main,
+       table_command_options},
+      {"token", "Make a token for the processes of a job", token_main, token_options},
+      {"certs", "Make certificates for the processes of a job", certs_main, certs_options},
       {"version", "Print the version and how it was compiled", print_version},
       {"dump_config", "Print the programs that a job file makes", dump_config_main},
       {"make_diagram", "Write the network of a job file as a Graphviz file", make_diagram_main},
       {"make_clicks", "Write click logs with a known best AUC, to try jobs on", make_clicks_main},
       {"list_layers", "Print what job files may hold; with a name explain it", list_layers_main},
       {"list_events", "Print the events that --event_file gets", list_events},
+      {"list_metrics", "Print the metrics that --http_port gives", list_metrics},
+      {"completion", "Print what a shell needs to complete words: bash, zsh, fish", completion},
       {"help", "Print this text", nullptr},  // run_command() answers it
   };
+}
+
+int completion(std::span<const std::string> words) {
+  const std::string usage =
+      "usage: paddle completion bash|zsh|fish\n"
+      "Prints the completion of a shell: source <(paddle completion bash)\n";
+  if (answer_usage(words, usage, std::cout)) return 0;
+  require(words.size() == 1, Error::Kind::config, usage);
+  std::cout << completion_script(words[0], "paddle", commands()) << std::flush;
+  return 0;
 }
 
 }  // namespace

@@ -1,31 +1,28 @@
-// The state of a shard, and how to ask for it.
+// Questions to the shards of a job, each with one answer: their state, or an admin's command.
 #pragma once
 
-#include <cstdint>
-#include <span>
-#include <string>
 #include <vector>
 
+#include "obs/shard_status.h"
 #include "options/cluster.h"
 #include "wire/credentials.h"
-#include "wire/messages.h"
 
 namespace paddle {
-
-using wire::MemberStatus;
-using wire::SliceStatus;
-
-// What a shard reports; only endpoint, sparse and problem where it did not answer.
-struct ShardStatus : wire::Status {
-  std::string endpoint;
-  std::string problem;  // why there is no answer; "" where there is one
-
-  bool answered() const { return problem.empty(); }
-};
 
 // Connects to all shards at once as an observer and asks each. Those that do not answer within
 // `seconds` have a problem. Dense ones first.
 std::vector<ShardStatus> ask_shards(const Endpoints& endpoints, double seconds,
                                     const wire::Credentials& credentials = {});
+
+struct CommandAnswer {
+  std::string endpoint;
+  std::string problem;  // why it was not done; "" where it was
+  bool again = false;   // it could be done if it were asked for again
+  uint64_t step = 0;    // of a snapshot that is on the disk
+};
+
+// The same as an admin, with a command; the answers in the order of the endpoints.
+std::vector<CommandAnswer> command_shards(const Endpoints& endpoints, const wire::Command& command,
+                                          double seconds, const wire::Credentials& credentials);
 
 }  // namespace paddle

@@ -189,41 +189,6 @@ std::string notes(std::span<const ShardStatus> shards, const std::vector<std::st
 
 }  // namespace
 
-std::vector<MemberStatus> trainers_of(std::span<const ShardStatus> shards) {
-  std::map<uint32_t, MemberStatus> by_id;
-  std::map<uint32_t, double> shards_of;
-  for (const ShardStatus& shard : shards)
-    for (const MemberStatus& t : shard.members) {
-      const auto [found, fresh] = by_id.emplace(t.trainer, t);
-      shards_of[t.trainer] += 1;
-      if (fresh) continue;
-      MemberStatus& sum = found->second;
-      if (("/" + sum.state + "/").find("/" + t.state + "/") == std::string::npos)
-        sum.state += "/" + t.state;
-      // The progress that the shard with the latest heartbeat has.
-      const std::string error = sum.progress.error.empty() ? t.progress.error : sum.progress.error;
-      if (t.progress.samples > sum.progress.samples) sum.progress = t.progress;
-      sum.progress.error = error;  // the first one of any shard
-      if (sum.process.empty()) sum.process = t.process;
-      sum.seconds = std::min(sum.seconds, t.seconds);
-      sum.step = std::max(sum.step, t.step);
-      sum.staleness_max = std::max(sum.staleness_max, t.staleness_max);
-      sum.staleness_mean += t.staleness_mean;
-      sum.dropped += t.dropped;
-      sum.not_finite += t.not_finite;
-      sum.bytes_in += t.bytes_in;
-      sum.bytes_out += t.bytes_out;
-      sum.messages_in += t.messages_in;
-      sum.messages_out += t.messages_out;
-    }
-  std::vector<MemberStatus> out;
-  for (auto& [id, t] : by_id) {
-    t.staleness_mean /= shards_of[id];
-    out.push_back(std::move(t));
-  }
-  return out;
-}
-
 std::string status_tables(std::span<const ShardStatus> shards, std::span<const ShardStatus> before,
                           double seconds) {
   const std::vector<std::string> names = names_of(shards);

@@ -1,4 +1,4 @@
-// The state of a job's shards for people (tables) and for programs (JSON).
+// The state of a job's shards for people; obs/shard_status.h has it for programs.
 #pragma once
 
 #include <span>
@@ -13,11 +13,5 @@ namespace paddle {
 // the shards started.
 std::string status_tables(std::span<const ShardStatus> shards, std::span<const ShardStatus> before,
                           double seconds);
-
-// One JSON object in one line, with a newline.
-std::string status_json(std::span<const ShardStatus> shards);
-
-// The trainers over all shards: numbers added up or the largest, states that differ joined by '/'.
-std::vector<MemberStatus> trainers_of(std::span<const ShardStatus> shards);
 
 }  // namespace paddle

@@ -27,32 +27,6 @@ const char* const table_usage =
     "or\n"
     "makes a table of text (docs/tables.md).";
 
-OptionTable table_options_rows() {
-  using enum OptionType;
-  const std::string group = "Tables";
-  OptionTable out{
-      {"samples", integer, "5", "inspect: rows to print", group, between(0, 1000000)},
-      {"ids", text, "", "inspect: ids whose rows are printed whole, separated by commas", group},
-      {"output", text, "", "export: the file to write; without it stdout", group},
-      {"format", text, "text", "export: text or selected_rows", group,
-       one_of({"text", "selected_rows"})},
-      {"state", flag, "false",
-       "export: also step, number of updates and optimizer state of each row", group},
-      {"input", text, "", "import: the file to read, plain or compressed; without it stdin, plain",
-       group},
-      {"name", text, "",
-       "import: of the table; without it that of the text, else FILE without .table", group},
-      {"rule", text, "",
-       "import: the optimizer that will train the rows; without it that of the "
-       "text, else sgd",
-       group},
-      {"like", text, "", "import: another table, whose width, optimizer and options are taken",
-       group},
-  };
-  for (Option& row : answer_rows()) out.push_back(std::move(row));
-  return out;
-}
-
 std::vector<uint64_t> ids_of(const std::string& list) {
   std::vector<uint64_t> out;
   for (size_t at = 0; at < list.size();) {
@@ -105,7 +79,8 @@ void import_to(const std::string& path, const Options& options) {
           "' must end in .table, as the tables of a model do");
   const std::string& input = options.text("input");
   ImportWords words{.name = options.text("name"), .rule = options.text("rule")};
-  if (!options.text("like").empty()) words.head = TableFile(options.text("like")).head();
+  if (!options.text("like").empty())
+    words.head = table_head_text(TableFile(options.text("like")).head());
   // A table is found in a model by the name of its file.
   if (words.name.empty()) words.name = to.stem().string();
   std::unique_ptr<ByteSource> source = std::make_unique<StandardInput>();
@@ -122,6 +97,32 @@ void import_to(const std::string& path, const Options& options) {
 
 }  // namespace
 
+OptionTable table_command_options() {
+  using enum OptionType;
+  const std::string group = "Tables";
+  OptionTable out{
+      {"samples", integer, "5", "inspect: rows to print", group, between(0, 1000000)},
+      {"ids", text, "", "inspect: ids whose rows are printed whole, separated by commas", group},
+      {"output", text, "", "export: the file to write; without it stdout", group},
+      {"format", text, "text", "export: text or selected_rows", group,
+       one_of({"text", "selected_rows"})},
+      {"state", flag, "false",
+       "export: also step, number of updates and optimizer state of each row", group},
+      {"input", text, "", "import: the file to read, plain or compressed; without it stdin, plain",
+       group},
+      {"name", text, "",
+       "import: of the table; without it that of the text, else FILE without .table", group},
+      {"rule", text, "",
+       "import: the optimizer that will train the rows; without it that of the "
+       "text, else sgd",
+       group},
+      {"like", text, "", "import: another table, whose width, optimizer and options are taken",
+       group},
+  };
+  for (Option& row : answer_rows()) out.push_back(std::move(row));
+  return out;
+}
+
 int table_main(std::span<const std::string> arguments) {
   const std::vector<std::string> actions{"inspect", "export", "import"};
   const bool acts = !arguments.empty() && !arguments[0].starts_with("-");
@@ -130,7 +131,7 @@ int table_main(std::span<const std::string> arguments) {
           did_you_mean(acts ? arguments[0] : "", actions), "\n", table_usage);
   const bool named = acts && arguments.size() > 1 && !arguments[1].starts_with("-");
   const Options options = Options::parse(arguments.subspan((acts ? 1u : 0u) + (named ? 1u : 0u)),
-                                         current_environment(), table_options_rows());
+                                         current_environment(), table_command_options());
   if (answer_help(options, table_usage, std::cout) || answer_print_config(options, std::cout))
     return 0;
   require(acts && named, Error::Kind::config,

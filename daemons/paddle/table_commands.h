@@ -31,7 +31,7 @@ void export_selected_rows(TableFile& file, const TextSink& out);
 struct ImportWords {
   std::string name;       // of the table; "" = that of the head
   std::string rule;       // the optimizer; "" = that of the head, else sgd
-  std::string head = {};  // of another table, whose description is taken: TableFile::head()
+  std::string head = {};  // of another table, whose description is taken: table_head_text()
 };
 // The table of a text as export_text() writes it, with or without the lines that begin with #. All
 // its rows are in memory. Throws Error(data) with the line of what is wrong.

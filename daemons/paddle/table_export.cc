@@ -44,7 +44,7 @@ class Buffered {
 void export_text(TableFile& file, bool states, const TextSink& out) {
   Buffered to(out);
   to.add("# paddle table 1\n");
-  const std::string& head = file.head();
+  const std::string head = table_head_text(file.head());
   for (size_t at = 0; at < head.size();) {
     const size_t end = std::min(head.find('\n', at), head.size());
     to.add("# " + head.substr(at, end - at) + "\n");

@@ -6,12 +6,11 @@
 #include "base/error.h"
 #include "base/run_main.h"
 #include "paddle/table_commands.h"
-#include "table/dump_part.h"
+#include "table/part.h"
 
 namespace paddle {
 namespace {
 
-constexpr size_t part_bytes = size_t{4} << 20;
 const char* const line_form = "each line is an id and the values of its row, separated by blanks";
 
 std::string without(const std::string& head, const std::string& key_begin) {
@@ -22,6 +21,16 @@ std::string without(const std::string& head, const std::string& key_begin) {
     at = end + 1;
   }
   return out;
+}
+
+std::string value_of(const std::string& head, const std::string& key) {
+  for (size_t at = 0; at < head.size();) {
+    const size_t end = std::min(head.find('\n', at), head.size());
+    const std::string line = head.substr(at, end - at);
+    if (line.starts_with(key + " ")) return line.substr(key.size() + 1);
+    at = end + 1;
+  }
+  return "";
 }
 
 std::string with(const std::string& head, const std::string& key, const std::string& value) {
@@ -40,7 +49,7 @@ std::string head_of_import(const Preface& preface, const ImportWords& words, int
   if (head.empty()) head = "version 0\nrule sgd\n";
   if (words.head.size() + preface.head.size() == 0) head = with(head, "width", text(width));
   if (!words.name.empty()) head = with(head, "param", words.name);
-  if (!words.rule.empty() && words.rule != table_head_value(head, "rule"))
+  if (!words.rule.empty() && words.rule != value_of(head, "rule"))
     head = with(without(head, "set."), "rule", words.rule);
   return head;
 }
@@ -49,13 +58,13 @@ std::string head_of_import(const Preface& preface, const ImportWords& words, int
 class Rows {
  public:
   Rows(TableStore& store, const std::string& name, bool states)
-      : kept_(*store.find(name)), states_(states) {
+      : kept_(*store.find(name)),
+        states_(states),
+        writer_(part_format(kept_.table->options())),
+        values_(static_cast<size_t>(kept_.spec.width)) {
     const TableOptions& o = kept_.table->options();
-    const RowUpdate update(o.rule, o.settings, o.l2, o.width);
-    first_state_ = update.first_state();
-    layout_ = {.width = o.width, .bf16 = o.bf16, .state_numbers = update.state_numbers()};
-    values_.resize(static_cast<size_t>(o.width));
-    part_.resize(sizeof(PartHead));
+    first_state_ = RowUpdate(o.rule, o.settings, o.l2, o.width).first_state();
+    writer_.begin(part_, next_part_);
   }
 
   void add(std::string_view line, const LineReader& at) {
@@ -72,14 +81,8 @@ class Rows {
     if (const std::string_view more = next_word(line); !more.empty())
       at.fail(text(values_.size(), " values", states_ ? " and the state" : "", " behind the id"),
               text("more, from ", quoted(more), " on"), line_form);
-    const size_t begin = part_.size();
-    part_.resize(begin + layout_.row_bytes());
-    std::byte* row = part_.data() + begin;
-    std::memcpy(row, &head, sizeof head);
-    layout_.write(values_.data(), row);
-    std::copy(state.begin(), state.end(), layout_.states(row));
-    ++rows_;
-    if (part_.size() >= part_bytes) load(false);
+    writer_.add(head, values_.data(), state);
+    if (writer_.full()) load(false);
   }
 
   // After the last row. The next update of the table comes after those of its rows.
@@ -127,32 +130,19 @@ class Rows {
   }
 
   void load(bool last) {
-    const PartHead head{.magic = {},
-                        .checksum = 0,
-                        .kind = kind_of(kept_.table->options(), layout_.state_numbers),
-                        .rows = rows_,
-                        .removed = 0,
-                        .clock = clock_,
-                        .since = 0,
-                        .part = next_part_++,
-                        .last = last,
-                        .row_bytes = static_cast<uint32_t>(layout_.row_bytes()),
-                        .zero = 0};
-    seal_part(part_, head);
+    writer_.end(clock_, 0, last);
     kept_.table->load_part(part_);
-    part_.resize(sizeof(PartHead));
     in_part_.clear();
-    rows_ = 0;
+    if (!last) writer_.begin(part_, ++next_part_);
     require(stop_signal() == 0, Error::Kind::io, "stopped by a signal; nothing was written");
   }
 
   TableStore::Kept& kept_;
   bool states_;
-  RowLayout layout_;
-  std::vector<float> first_state_, values_;
+  PartWriter writer_;
+  std::vector<float> values_, first_state_;
   std::vector<std::byte> part_;
   std::unordered_set<uint64_t> in_part_;
-  uint64_t rows_ = 0;
   uint32_t clock_ = 1, next_part_ = 0;
 };
 
@@ -192,14 +182,14 @@ TableStore import_table(LineReader& lines, const ImportWords& words) {
     }
     if (std::string_view rest = line; next_word(rest).empty()) continue;
     if (!rows) {
-      const std::string head = head_of_import(preface, words, words_in(line) - 1);
-      const std::string name = table_head_value(head, "param");
+      const TableHead head =
+          table_head_of(head_of_import(preface, words, words_in(line) - 1), lines.path());
+      const std::string& name = head.spec.param;
       require(!name.empty(), Error::Kind::config, "the table needs a name: give --name");
-      store = empty_table(head, lines.path());
-      require(!preface.states ||
-                  table_head_value(head, "rule") == table_head_value(preface.head, "rule"),
-              Error::Kind::config, lines.path(), " has the state of the optimizer '",
-              table_head_value(preface.head, "rule"), "', which '", table_head_value(head, "rule"),
+      store = empty_table(head);
+      const std::string rule = value_of(preface.head, "rule");
+      require(!preface.states || rule.empty() || head.spec.rule == rule, Error::Kind::config,
+              lines.path(), " has the state of the optimizer '", rule, "', which '", head.spec.rule,
               "' cannot use: export the rows without --state");
       rows.emplace(store, name, preface.states);
     }

@@ -59,7 +59,7 @@ std::string wanted_row(const TableFile& file, uint64_t id, const TableStats& sta
     out += "\n";
   };
   if (it == stats.wanted.end()) {
-    file.table().pull({&id, 1}, values.data());
+    file.without_rows().pull({&id, 1}, values.data());
     out = text("id ", id, " has no row; its lookups give the first values:\n");
     add("  values", values);
     return out;
@@ -82,7 +82,7 @@ std::string inspect_table(TableFile& file, size_t samples, const std::vector<uin
            " of ", s.width, " values (", s.bf16 ? "bfloat16" : "float32", "); ids ");
   out += s.height < 0 ? std::string("are any 64-bit numbers") : text("are below ", s.height);
   out += text("\nbytes         ", file.bytes(), " (", memory_text(file.bytes()), "), ",
-              file.layout().row_bytes(), " per row\n", "updates       ", file.version(),
+              file.layout().row_bytes(), " per row\n", "updates       ", file.head().version,
               " of the table\n", "optimizer     ", rule_text(s, file.layout()), "\n",
               "first values  ", first_values(s), "; seed ", s.seed, "\n");
   if (const std::string options = row_options(s); !options.empty())

@@ -38,12 +38,16 @@ struct OwnProgram {
   std::function<std::string(const StoreConfig&)> check;
   // First values by variable of the shard; they count in place of what a trainer brings.
   std::map<std::string, Tensor> presets;
+  // The same for rows of the shard's parts of tables, by parameter (table/part.h).
+  std::map<std::string, std::vector<std::vector<std::byte>>> preset_rows;
 };
 
 // Called in the shard's thread.
 struct ShardCalls {
-  std::function<void()> on_done;  // when its job is done
-  std::function<void()> on_tick;  // once a second
+  std::function<void()> on_done;                // when its job is done
+  std::function<void()> on_tick;                // once a second
+  std::function<void()> on_stop;                // an admin asked for the end of the process
+  std::function<void(wire::Status)> on_report;  // once a second, and when it begins
 };
 
 struct ShardOptions {

@@ -183,6 +183,7 @@ void Exchange::contribute(PeerId peer, uint64_t id, const wire::Push& p) {
     const bool in_spare = l.where == Inbox::Landing::Where::spare;
     if (in_spare) l.where = Inbox::Landing::Where::nowhere;
     rounds_.contribute(s, member, {in_spare ? nullptr : grad, part.rows}, l.buffer, context_.now);
+    ++member.staleness.applied;
   }
   answer(peer, id, p);
   for (const wire::PushPart& part : p.parts) rounds_.close(*store_.part(part.slice));
@@ -226,6 +227,8 @@ const Versioned* Exchange::apply(PeerId peer, uint64_t id, const wire::Push& p) 
       } else if (!rounds_.apply(s, member, p.step + 1, {grad, part.rows, largest_[k]},
                                 mode_ == wire::Mode::geo)) {
         refused = &s;
+      } else {
+        ++counts.applied;
       }
     }
     values_.push_back({s.version(), part.slice, drops ? 1u : 0u});

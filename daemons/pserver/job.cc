@@ -149,15 +149,20 @@ void Job::complete(PeerId peer, uint64_t id, const wire::Complete& c) {
     state_.members.finish(trainer, context_.now);
     context_.info(text(context_.peers[peer].name(), " has finished"));
   } else {
+    if (trainer == 0 && c.result) all_had_finished(state_.members);
     state_.members.leave(trainer, context_.now);
   }
   // The others wait for it. Where trainer 0 leaves they must hear it at once: a pserver that failed
   // before they did would send them back to work without it.
+  announce();
+  context_.out.send(peer, id, wire::Ack{});
+  close_rounds();
+}
+
+void Job::announce() {
   for (PeerId p = 0; p < context_.peers.size(); ++p)
     if (context_.peers[p].is_member() && context_.peers[p].role == wire::Role::beat)
       context_.out.send(p, 0, beat_ack());
-  context_.out.send(peer, id, wire::Ack{});
-  close_rounds();
 }
 
 void Job::beat(PeerId from, uint64_t id, const wire::Progress& progress) {
@@ -187,7 +192,9 @@ wire::BeatAck Job::beat_ack() {
           .failure = state_.failure,
           .saved = state_.members.saved(),
           .instance = context_.instance,
-          .number = state_.admissions.number_answer()};
+          .number = state_.admissions.number_answer(),
+          .result = has_result(state_.members),
+          .left = left_count(state_.members, context_.now)};
 }
 
 // ---- other events
@@ -196,7 +203,7 @@ void Job::gone(PeerId from) {
   const Peer& peer = context_.peers[from];
   if (state_.exchange) state_.exchange->abandon(from);
   values_.gone(from);
-  if (!peer.greeted || peer.role == wire::Role::observer) return;
+  if (!peer.greeted || !wire::takes_part(peer.role)) return;
   if (peer.role == wire::Role::trainer && state_.members.has(peer.trainer))
     state_.members[peer.trainer].traffic += peer.traffic;
   state_.members.closed(peer.trainer, peer.incarnation, context_.now);

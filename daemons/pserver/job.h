@@ -41,6 +41,8 @@ class Job {
   // Rounds may be able to close that were not: somebody came or left, or the disk is free again.
   void close_rounds();
   void fail(const std::string& why) { state_.fail(context_, why); }
+  // What the heartbeats' answers say, at once and not with the next beat.
+  void announce();
 
   // For whom the shard waits; "" where it has what it needs.
   std::string waiting_text() const;

@@ -80,7 +80,11 @@ void JobValues::restore(Snapshot snapshot) {
 
 // The first wins. Whoever comes second greets again and finds the winner's name. Only a refusal is
 // answered here; then the values that follow are discarded without another answer.
-void JobValues::configure(PeerId from, uint64_t id, const wire::Configure& c) {
+// A large one is not copied: that would take as long as reading it.
+void JobValues::configure(PeerId from, uint64_t id, wire::Configure given) {
+  const auto program = std::make_shared<const std::string>(std::move(given.program));
+  const auto shared = std::make_shared<const wire::Configure>(std::move(given));
+  const wire::Configure& c = *shared;
   Peer& peer = context_.peers[from];
   const auto no = [&](Code code, const std::string& why) {
     peer.values_unwanted = true;
@@ -100,11 +104,11 @@ void JobValues::configure(PeerId from, uint64_t id, const wire::Configure& c) {
   if (c.reset && goes_in_circles(c.step)) return no(Code::job_failed, state_.failure);
   peer.values_unwanted = false;
   drop(text(peer.name(), " configures this shard anew"));
-  setup_.emplace(context_, c, state_.sync(), from, id);
+  setup_.emplace(context_, shared, program, state_.sync(), from, id);
   setup_->continues = c.continues && !state_.sync();
   state_.configured_by = peer.name();
   state_.init = c.values_digest;
-  state_.program = std::make_shared<const std::string>(c.program);
+  state_.program = program;
   state_.epoch = c.epoch;
   state_.base_step = c.step;
   if (c.reset) state_.members.begin_again(0, context_.now);
@@ -139,7 +143,8 @@ void JobValues::set_value(PeerId from, uint64_t id, const Set& set, uint64_t bul
     refused_ = true;
     return no(code, why);
   }
-  if (set.last) proceed();
+  if (set.last) return proceed();
+  if (std::is_same_v<Set, wire::SetRows>) context_.out.send(from, id, wire::Ack{});
 }
 
 template LandingPlace JobValues::land(PeerId, const wire::SetValue&, uint64_t);

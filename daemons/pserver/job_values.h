@@ -25,7 +25,7 @@ class JobValues {
   void drop(const std::string& why);
 
   // ---- messages. The peer belongs to the job.
-  void configure(PeerId peer, uint64_t id, const wire::Configure& configure);
+  void configure(PeerId peer, uint64_t id, wire::Configure configure);
   // `Set` is SetValue or SetRows.
   template <class Set>
   LandingPlace land(PeerId peer, const Set& set, uint64_t bulk);

@@ -15,6 +15,21 @@ std::string wait_text(Time from, Time to) {
   return s < 1 ? "under 1 s" : duration_text(std::floor(s));
 }
 
+// The job must not end before trainer 0 has saved; if it does not return, the job fails. Where
+// there is a result, nobody has work any more; one that this process has not seen yet may be on its
+// way.
+bool done(const Member& m, const LeaseOptions& leases, bool result, Time now) {
+  const double away = m.holder.away_for(leases, now);
+  const bool returns =
+      away <= leases.reconnect_seconds || (!m.holder.incarnation && away <= leases.lease_seconds);
+  switch (m.state) {
+    case MemberState::gone: return true;
+    case MemberState::finished: return m.id != 0 && !returns;
+    case MemberState::lost: return leases.policy == LossPolicy::drop || (result && !returns);
+    default: return result && !returns;
+  }
+}
+
 }  // namespace
 
 LossPolicy loss_policy_of(std::string_view word) {
@@ -136,21 +151,11 @@ bool Members::required(const Member& m, uint64_t round) const {
   return false;
 }
 
-// The job must not end before trainer 0 has saved; if it does not return, the job fails.
-bool Members::done(const Member& m, Time now) const {
-  switch (m.state) {
-    case MemberState::gone: return true;
-    case MemberState::finished:
-      return m.id != 0 && m.holder.away_for(leases_, now) > leases_.reconnect_seconds;
-    case MemberState::lost: return leases_.policy == LossPolicy::drop;
-    default: return false;
-  }
-}
-
 bool Members::all_done(Time now) const {
+  const bool result = has_result(*this);
   bool any = false;
   for (const Member& m : members_) {
-    if (!done(m, now)) return false;
+    if (!done(m, leases_, result, now)) return false;
     any = any || m.state != MemberState::lost;
   }
   return any;
@@ -178,6 +183,17 @@ bool has_result(const Members& members) {
            return m.had_finished || m.state == MemberState::gone ||
                   (m.state == MemberState::lost && drops);
          });
+}
+
+void all_had_finished(Members& members) {
+  for (Member& m : members.all()) m.had_finished = true;
+}
+
+uint32_t left_count(const Members& members, Time now) {
+  const bool result = has_result(members);
+  return static_cast<uint32_t>(
+      std::count_if(members.all().begin(), members.all().end(),
+                    [&](const Member& m) { return done(m, members.leases(), result, now); }));
 }
 
 std::string Members::waiting_for(uint32_t trainer, uint64_t round, Time since, Time now) const {

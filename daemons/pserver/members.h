@@ -25,9 +25,9 @@ struct MemberOptions {
   LeaseOptions leases;
 };
 
-// Async: how old the gradients of a trainer were, in versions, and how many were not applied.
+// What became of the gradients of a trainer; async: how old they were, in versions.
 struct Staleness {
-  uint64_t max = 0, sum = 0, count = 0, dropped = 0, not_finite = 0;
+  uint64_t max = 0, sum = 0, count = 0, dropped = 0, not_finite = 0, applied = 0;
 };
 
 struct Member {
@@ -121,7 +121,6 @@ class Members {
     while (i < members_.size() && members_[i].id != trainer) ++i;
     return i;
   }
-  bool done(const Member& m, Time now) const;  // with the job
 
   LeaseOptions leases_;
   std::vector<Member> members_;
@@ -130,5 +129,9 @@ class Members {
 // Everybody had finished or was dropped, and trainer 0, which saves after that, has left: the job
 // has its result, also where somebody has joined again since.
 bool has_result(const Members& members);
+// Trainer 0 says so: this shard may have lost who had finished.
+void all_had_finished(Members& members);
+// How many have left, or do not return.
+uint32_t left_count(const Members& members, Time now);
 
 }  // namespace paddle

@@ -39,7 +39,7 @@ Traffic PeerLink::traffic() const {
 
 void PeerLink::check_deadlines(const Peer& peer, Time now) {
   wire::Connection& c = *connection_;
-  if (peer.greeted && peer.role == wire::Role::observer &&
+  if (peer.greeted && !wire::takes_part(peer.role) &&
       seconds(c.last_heard(), now) > observer_seconds)
     return c.close(text("an observer that asked for nothing for ", observer_seconds, " s"));
   if (!peer.greeted && seconds(c.since(), now) > greeting_seconds)

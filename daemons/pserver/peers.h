@@ -53,12 +53,12 @@ struct Peer {
   bool values_unwanted = false;  // its configuration was refused: the rest of it is ignored
   Traffic traffic;               // as the owner of the connection last said
 
-  bool is_member() const { return open && greeted && role != wire::Role::observer; }
+  bool is_member() const { return open && greeted && wire::takes_part(role); }
   bool is_trainer() const { return open && greeted && role == wire::Role::trainer; }
   // "trainer 1 (host:pid)", or the address.
   std::string name() const {
     if (!greeted) return address;
-    if (role == wire::Role::observer) return process + " at " + address;
+    if (!wire::takes_part(role)) return process + " at " + address;
     return text("trainer ", trainer, " (", process, ")");
   }
 };

@@ -13,6 +13,8 @@
 #include "base/run_main.h"
 #include "base/version.h"
 #include "obs/events.h"
+#include "obs/http_pages.h"
+#include "obs/metrics.h"
 #include "options/environment.h"
 #include "options/program.h"
 #include "options/record.h"
@@ -55,10 +57,28 @@ void link_log() {
 }
 
 // `lines` as in the ready file.
-void report_listening(const std::string& lines) {
+void report_listening(const std::string& lines, ShardBoard& board) {
   std::istringstream in(lines);
-  for (std::string kind, endpoint; in >> kind >> endpoint;)
+  size_t shard = 0;
+  for (std::string kind, endpoint; in >> kind >> endpoint;) {
     emit(event::Listening{.endpoint = endpoint, .sparse = kind == "sparse"});
+    board.set_endpoint(shard++, endpoint);
+  }
+}
+
+// The board outlives the server, and the shards' reports go there once a second.
+std::unique_ptr<HttpServer> open_http(const Options& o, const ShardBoard& board,
+                                      const wire::Credentials& credentials) {
+  constexpr double silent_seconds = 10;
+  const auto silent = [&board] { return board.silent(silent_seconds, Clock::now()); };
+  return serve_pages(
+      {o.text("http_host"), o.integer("http_port"), o.flag("insecure")},
+      {.metrics =
+           [&board] { return shard_metrics(board.all()) + process_metrics(process_report()); },
+       .status = [&board] { return status_json(board.all()); },
+       .sick = silent,
+       .not_ready = silent},
+      credentials.token);
 }
 
 }  // namespace
@@ -76,11 +96,19 @@ int pserver_main(std::span<const std::string> arguments) {
   // Whoever waits for the file must not read the ports of an earlier process.
   ::unlink(options.text("ready_file").c_str());
   std::vector<ShardOptions> shards = shards_of(options);
+  ShardBoard board(shards.size());
+  const wire::Credentials credentials = shards[0].listen.credentials;
+  if (options.integer("http_port") >= 0)
+    for (size_t i = 0; i < shards.size(); ++i)
+      shards[i].calls.on_report = [&board, i](wire::Status status) {
+        board.put(i, std::move(status), Clock::now());
+      };
   ServiceManager manager(variable(environment, "NOTIFY_SOCKET"),
                          variable(environment, "WATCHDOG_USEC"), shards.size());
   Server server(std::move(shards), &manager);
   server.announce();
-  report_listening(server.lines());
+  report_listening(server.lines(), board);
+  const std::unique_ptr<HttpServer> http = open_http(options, board, credentials);
   if (!options.text("ready_file").empty())
     write_file_atomically(options.text("ready_file"), server.lines());
   manager.ready(text("listening on port ", server.port(0)));

@@ -23,7 +23,8 @@ wire::MemberStatus member_status(const Context& context, const Member& m) {
                          .bytes_in = traffic.bytes_in,
                          .bytes_out = traffic.bytes_out,
                          .messages_in = traffic.messages_in,
-                         .messages_out = traffic.messages_out};
+                         .messages_out = traffic.messages_out,
+                         .applied = s.applied};
   if (s.count > 0) out.staleness_mean = static_cast<double>(s.sum) / static_cast<double>(s.count);
   return out;
 }
@@ -59,7 +60,8 @@ std::string build_text() {
 }
 
 wire::Status report(const Context& context, const Job* job, const SnapshotMaker& maker) {
-  wire::Status s{.build = build_text(),
+  wire::Status s{.instance = context.instance,
+                 .build = build_text(),
                  .job = context.options.job,
                  .sparse = context.options.sparse,
                  .snapshots = maker.steps(),
@@ -98,10 +100,11 @@ wire::Welcome welcome(const Context& context, const Job* job, const SnapshotMake
   w.epoch = state.epoch;
   w.base = state.base_step;
   w.saved = state.members.saved();
+  w.result = has_result(state.members);
   w.state = job->values().state();
   w.values_digest = state.init;
   w.configured_by = state.configured_by;
-  const Member* m = peer.role == wire::Role::observer ? nullptr : &state.members[peer.trainer];
+  const Member* m = wire::takes_part(peer.role) ? &state.members[peer.trainer] : nullptr;
   if (state.exchange)
     for (const Versioned* v : state.store->parts()) {
       const Versioned& s = *v;

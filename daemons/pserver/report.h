@@ -8,7 +8,7 @@ namespace paddle {
 // "PaddlePaddle 0.1.0"
 std::string build_text();
 
-// All of it; `job` is null where there is none. Instance, uptime, CPU time and the process's state
+// All of it; `job` is null where there is none. Uptime, CPU time and the process's state
 // are the caller's to add.
 wire::Status report(const Context& context, const Job* job, const SnapshotMaker& maker);
 

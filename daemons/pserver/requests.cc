@@ -72,4 +72,22 @@ void fetch(Context& context, Job& job, PeerId peer, uint64_t id, const wire::Fet
   context.out.keep_bulk(bytes_of(counter));
 }
 
+void fetch_rows(Context& context, Job& job, PeerId peer, uint64_t id, const wire::FetchRows& f) {
+  const Exchange* exchange = exchange_for(context, job, peer, id, f.epoch);
+  if (exchange == nullptr) return;
+  if (f.epoch != job.state().epoch)
+    return context.out.fail(peer, id, Code::stale_epoch,
+                            text("rows of epoch ", f.epoch, " are asked for, the job is in epoch ",
+                                 job.state().epoch, ": greet again"));
+  const TablePart* table = table_of(*job.state().store, f.slice);
+  if (table == nullptr)
+    return context.out.fail(peer, id, Code::unknown_version,
+                            text("there is no part ", f.slice, " of a table here"));
+  uint64_t from = f.from;
+  std::vector<std::byte> chunk;
+  const bool more = table->table().copy_part(from, f.number, chunk);
+  context.out.send(peer, id, wire::Ack{table->version(), more ? from : 0});
+  context.out.last().kept = std::move(chunk);
+}
+
 }  // namespace paddle

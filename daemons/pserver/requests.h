@@ -13,5 +13,6 @@ void pull_rows(Context& context, Job& job, PeerId peer, uint64_t id, const wire:
 // Answers with bytes of a variable of the job's store, as trainer 0 asks for when it saves, and the
 // lowest version of its slices.
 void fetch(Context& context, Job& job, PeerId peer, uint64_t id, const wire::Fetch& fetch);
+void fetch_rows(Context& context, Job& job, PeerId peer, uint64_t id, const wire::FetchRows& fetch);
 
 }  // namespace paddle

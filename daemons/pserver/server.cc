@@ -107,6 +107,7 @@ Server::Server(std::vector<ShardOptions> shards, ServiceManager* manager)
       ++done_;
       raise(event_);
     };
+    s.calls.on_stop = [this] { stop(); };
     if (manager_) s.calls.on_tick = [this, part = shards_.size()] { manager_->alive(part); };
     shards_.push_back(std::make_unique<Service>(std::move(s)));
   }

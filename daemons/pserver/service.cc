@@ -30,7 +30,7 @@ wire::Reach reach_of(const ListenOptions& o) {
 
 const wire::Limits& limits_of(const Peer& peer) {
   if (!peer.greeted) return wire::greeting_limits;
-  if (peer.role == wire::Role::observer) return wire::observer_limits;
+  if (!wire::takes_part(peer.role)) return wire::observer_limits;
   return peer.role == wire::Role::beat ? wire::beat_limits : wire::trainer_limits;
 }
 
@@ -47,7 +47,8 @@ Service::Service(ShardOptions options)
         options_.snapshots, text(options_.sparse ? "sparse-" : "shard-", options_.index),
         [this](uint64_t step, const std::string& problem) {
           asio::post(io_, [this, step, problem] { written(step, problem); });
-        });
+        },
+        [this] { asio::post(io_, [this] { proceed(); }); });
   shard_ = std::make_unique<Shard>(options_, disk_.get(), text("port ", port(), ": "),
                                    random_number(), Clock::now());
   shard_->set_background([this](std::function<void()> work) {
@@ -76,6 +77,7 @@ void Service::run() {
                });
   });
   asio::co_spawn(io_, tick_every_second(), asio::detached);
+  report();
   wire::Spin spin(options_.listen.spin_microseconds);
   for (;;) {
     const Time before = Clock::now();
@@ -139,10 +141,7 @@ void Service::landed(PeerLink& link, size_t bytes) {
 }
 
 void Service::handle(PeerLink& link, wire::Message& message, uint64_t bulk) {
-  const bool status = std::holds_alternative<wire::StatusAsk>(message.body);
-  if (status)
-    for (const auto& l : links_)
-      if (l && l->open()) shard_->set_traffic(l->id(), l->traffic());
+  if (std::holds_alternative<wire::StatusAsk>(message.body)) count_traffic();
   const Time begin = Clock::now();
   try {
     shard_->handle(link.id(), message, bulk, begin);
@@ -210,9 +209,21 @@ void Service::tick() {
         links_[i]->check_deadlines(shard_->peer(links_[i]->id()), now);
   shard_->tick(now);
   if (options_.calls.on_tick) options_.calls.on_tick();
+  report();
   longest_call_ = std::max(longest_call_, seconds(now, Clock::now()));
   act();
   flush();
+}
+
+void Service::count_traffic() {
+  for (const auto& l : links_)
+    if (l && l->open()) shard_->set_traffic(l->id(), l->traffic());
+}
+
+void Service::report() {
+  if (!options_.calls.on_report) return;
+  count_traffic();
+  options_.calls.on_report(complete_status(shard_->status(Clock::now())));
 }
 
 void Service::proceed() {
@@ -225,6 +236,7 @@ void Service::proceed() {
 }
 
 void Service::written(uint64_t step, const std::string& problem) {
+  if (problem.empty()) snapshot_written_ = Clock::now();
   shard_->written(step, problem, Clock::now());
   act();
   flush();
@@ -282,6 +294,7 @@ wire::Status Service::complete_status(wire::Status s) {
   s.messages_in = all.messages_in;
   s.messages_out = all.messages_out;
   s.cpu_seconds = thread_seconds();
+  if (snapshot_written_ != Time{}) s.snapshot_age = seconds(snapshot_written_, Clock::now());
   return s;
 }
 

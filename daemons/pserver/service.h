@@ -49,6 +49,8 @@ class Service {
   void proceed();
   void written(uint64_t step, const std::string& problem);
   wire::Status complete_status(wire::Status status);
+  void count_traffic();
+  void report();
   // Carries out what the shard asks for, after every event.
   void act();
   void send(ShardAction& action);
@@ -67,6 +69,7 @@ class Service {
   Traffic ended_;  // of connections that have ended
   bool acting_ = false, proceeding_ = false;
   double longest_call_ = 0;
+  Time snapshot_written_{};  // the last; Time{}: none
 };
 
 }  // namespace paddle

@@ -34,13 +34,19 @@ void check_presets(const ShardOptions& options, const StoreConfig& config) {
             "this pserver loaded '", name, "' as ", name_of(value.dtype()), value.shape(),
             ", and the trainer's network has ", name_of(v->dtype), v->shape);
   }
+  for (const auto& [name, rows] : options.own.preset_rows)
+    require(std::any_of(config.tables.begin(), config.tables.end(),
+                        [&n = name](const TableInfo& t) { return t.spec.param == n; }),
+            Error::Kind::config, "this pserver loaded the table '", name,
+            "', which the trainer's network does not have");
 }
 
-StoreConfig config_of(const ShardOptions& options, const wire::Configure& c) {
+StoreConfig config_of(const ShardOptions& options, const wire::Configure& c,
+                      const std::string& program) {
   require(!options.sparse || c.slices.empty(), Error::Kind::config, "port ", options.listen.port,
           " serves sparse tables, and the trainer takes it for one of dense slices; give all "
           "processes the same --port, --ports_num and --ports_num_for_sparse");
-  StoreConfig config{.program = from_flatbuffer(c.program)};
+  StoreConfig config{.program = from_flatbuffer(program)};
   config.slices.reserve(c.slices.size());
   for (const wire::ConfiguredSlice& s : c.slices)
     config.slices.push_back({.id = s.id, .name = s.name, .grad = s.grad, .block = s.block});
@@ -48,7 +54,7 @@ StoreConfig config_of(const ShardOptions& options, const wire::Configure& c) {
   for (const wire::ConfiguredVariable& v : c.variables)
     config.variables.push_back({v.name, static_cast<DType>(v.dtype), shape_of(v)});
   for (const wire::ConfiguredTable& t : c.tables)
-    config.tables.push_back({t.id, t.part, t.parts, table_spec_of(t.spec)});
+    config.tables.push_back({t.id, t.part, t.parts, table_spec_of(t.spec), t.rows_follow});
   if (options.own.check) {
     const std::string why = options.own.check(config);
     require(why.empty(), Error::Kind::config, why);
@@ -66,25 +72,26 @@ StoreConfig config_of(const Snapshot& s) {
 
 }  // namespace
 
-Setup::Setup(const Context& context, const wire::Configure& c, bool sync, PeerId configurer,
+Setup::Setup(const Context& context, std::shared_ptr<const wire::Configure> configure,
+             std::shared_ptr<const std::string> program, bool sync, PeerId configurer,
              uint64_t number)
     : id(number), configurer_(configurer) {
   const ShardOptions& options = context.options;
-  const auto make = [&options, sync](const wire::Configure& from, Made& made) {
+  const bool large = program->size() > large_program;
+  const auto make = [&options, sync, c = std::move(configure), p = std::move(program)](Made& made) {
     try {
-      made.store = std::make_unique<Store>(config_of(options, from), sync, options.budget());
+      made.store = std::make_unique<Store>(config_of(options, *c, *p), sync, options.budget());
     } catch (const Error& e) {
       made.problem = e.what();
     }
   };
-  const bool large = c.program.size() > large_program;
   if (!large || !context.background || options.own.check || !options.own.presets.empty()) {
-    make(c, *made_);
+    make(*made_);
     made_->done = true;
     return;
   }
-  context.background([make, made = made_, from = std::make_shared<const wire::Configure>(c)] {
-    make(*from, *made);
+  context.background([make, made = made_] {
+    make(*made);
     try {
       while (made->store && !made->store->build(slices_per_step)) {
       }
@@ -151,7 +158,7 @@ std::string Setup::set_value(uint64_t number, const wire::SetValue& set, uint64_
     return text("the first values of '", made_->store->variables()[set.index].name,
                 "' hold NaN or Inf: look at its initializer, or at the model that training starts "
                 "from");
-  received_.bytes += bulk;
+  received_bytes_ += bulk;
   if (set.last) end_of_values(number);
   return "";
 }
@@ -170,10 +177,7 @@ LandingPlace Setup::land(const wire::SetRows& set, uint64_t bulk) {
     return {LandingPlace::Kind::hold, {}};
   }
   const TablePart* table = made_->store ? table_of(*made_->store, set.slice) : nullptr;
-  if (table == nullptr || !table->table_info().spec.first_values_sent) return {};
-  const uint64_t row =
-      sizeof(uint64_t) + sizeof(float) * static_cast<uint64_t>(table->table_info().spec.width);
-  if (bulk > max_rows_message || bulk != set.rows * row) return {};
+  if (table == nullptr || !table->table_info().rows_follow || bulk > max_rows_message) return {};
   rows_.resize((static_cast<size_t>(bulk) + 7) / 8);
   landing_ = true;
   return {LandingPlace::Kind::into,
@@ -184,14 +188,13 @@ std::string Setup::set_value(uint64_t number, const wire::SetRows& set, uint64_t
   not_finite_ = false;
   if (bulk > 0) {
     if (!landing_)
-      return text(bulk, " bytes are no ", set.rows, " first rows of part ", set.slice,
+      return text(bulk, " bytes are no first rows of part ", set.slice,
                   " of a table of this shard");
     landing_ = false;
     const std::string why =
         table_of(*made_->store, set.slice)
-            ->set_rows(reinterpret_cast<const std::byte*>(rows_.data()), set.rows);
+            ->set_rows(std::as_bytes(std::span(rows_)).first(static_cast<size_t>(bulk)));
     if (!why.empty()) return why;
-    received_.rows += set.rows;
   }
   if (set.last) end_of_values(number);
   return "";
@@ -204,12 +207,13 @@ bool Setup::can_proceed() const {
 
 std::string Setup::missing() const {
   if (snapshot) return "";
-  if (received_.bytes != expected_.bytes)
-    return text("the first values are incomplete: ", received_.bytes, " of ", expected_.bytes,
+  if (received_bytes_ != expected_bytes_)
+    return text("the first values are incomplete: ", received_bytes_, " of ", expected_bytes_,
                 " bytes came");
-  if (received_.rows != expected_.rows)
-    return text("the first values are incomplete: ", received_.rows, " of ", expected_.rows,
-                " rows of tables came");
+  for (const auto& t : made_->store->tables())
+    if (t->table().rows() < t->expected_rows())
+      return text("the first values are incomplete: ", t->table().rows(), " of ",
+                  t->expected_rows(), " rows of the table '", t->info().name, "' came");
   return "";
 }
 
@@ -218,14 +222,13 @@ bool Setup::load_some() {
   if (!snapshot) return true;
   size_t before = 0;
   for (size_t i = 0; i < snapshot->tables.size(); ++i) {
-    SnapshotTable& from = snapshot->tables[i];
-    if (loaded_ < before + from.chunks.size()) {
-      made_->store->tables()[i]->load(from.chunks[loaded_ - before]);
-      from.chunks[loaded_ - before] = {};
+    const SnapshotTable& from = snapshot->tables[i];
+    if (loaded_ < before + from.dump->parts()) {
+      made_->store->tables()[i]->load(from.dump->read(loaded_ - before));
       ++loaded_;
       return false;
     }
-    before += from.chunks.size();
+    before += from.dump->parts();
   }
   return true;
 }
@@ -242,11 +245,10 @@ bool Setup::proceed() {
   if (!made_->store->build(slices_per_step)) return false;
   if (!std::exchange(counted_, true)) {
     const Store& store = *made_->store;
-    for (const auto& t : store.tables()) expected_.rows += t->expected_rows();
-    for (size_t i = 0; i < store.variables().size(); ++i) expected_.bytes += store.value(i).bytes();
+    for (size_t i = 0; i < store.variables().size(); ++i) expected_bytes_ += store.value(i).bytes();
     const bool rows_come =
         std::any_of(snapshot ? store.tables().end() : store.tables().begin(), store.tables().end(),
-                    [](const auto& t) { return t->table_info().spec.first_values_sent; });
+                    [](const auto& t) { return t->table_info().rows_follow; });
     if (store.variables().empty() && !rows_come && configurer_ != no_peer) {
       complete_ = true;  // a shard without slices: there are fewer than shards
       asked.emplace_back(std::exchange(configurer_, no_peer), id);
@@ -261,6 +263,11 @@ void Setup::take_presets(const ShardOptions& options) {
     if (preset == options.own.presets.end()) continue;
     const Tensor& to = made_->store->value(i);
     std::memcpy(to.raw(), preset->second.raw(), to.bytes());
+  }
+  for (const auto& table : made_->store->tables()) {
+    const auto preset = options.own.preset_rows.find(table->table_info().spec.param);
+    if (preset == options.own.preset_rows.end()) continue;
+    for (const std::vector<std::byte>& chunk : preset->second) table->load(chunk);
   }
 }
 

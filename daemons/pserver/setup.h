@@ -17,10 +17,10 @@ namespace paddle {
 
 class Setup {
  public:
-  // Of a configuration that `configurer` sent; its values follow. What is wrong with it is thrown
-  // by proceed().
-  Setup(const Context& context, const wire::Configure& configure, bool sync, PeerId configurer,
-        uint64_t id);
+  // Of a configuration that `configurer` sent, and its program; its values follow. What is wrong
+  // with it is thrown by proceed().
+  Setup(const Context& context, std::shared_ptr<const wire::Configure> configure,
+        std::shared_ptr<const std::string> program, bool sync, PeerId configurer, uint64_t id);
   // Of a snapshot, whose values are moved into the store. Throws Error(config) or Error(data).
   Setup(Snapshot& snapshot, ByteBudget* budget);
 
@@ -46,7 +46,7 @@ class Setup {
   // Values of the pserver itself take the place of those that came.
   void take_presets(const ShardOptions& options);
   std::unique_ptr<Store> take_store();
-  uint64_t bytes() const { return expected_.bytes; }
+  uint64_t bytes() const { return expected_bytes_; }
   // All messages have come: "", or how much of the values did not.
   std::string missing() const;
 
@@ -68,13 +68,9 @@ class Setup {
 
   PeerId configurer_ = no_peer, held_ = no_peer;
   std::shared_ptr<Made> made_ = std::make_shared<Made>();  // shared with the other thread
-  struct Amount {
-    uint64_t bytes = 0;  // of variables
-    uint64_t rows = 0;   // of tables whose first values are sent
-  };
-  Amount received_, expected_;
-  std::vector<uint64_t> rows_;  // that are coming in
-  size_t loaded_ = 0;           // chunks of the snapshot's tables
+  uint64_t received_bytes_ = 0, expected_bytes_ = 0;       // of variables
+  std::vector<uint64_t> rows_;                             // that are coming in
+  size_t loaded_ = 0;                                      // parts of the snapshot's tables
   bool complete_ = false, landing_ = false, counted_ = false, not_finite_ = false;
 };
 

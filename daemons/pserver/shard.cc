@@ -84,6 +84,11 @@ bool may_begin_job(Context& context, LastJob& last_job, PeerId from, uint64_t id
   return false;
 }
 
+bool goes_back_to_work(const wire::Body& body) {
+  return std::holds_alternative<wire::Configure>(body) ||
+         std::holds_alternative<wire::Join>(body) || std::holds_alternative<wire::Rollback>(body);
+}
+
 // Nobody goes back to work after this. It is on the disk before anybody hears it: the others learn
 // it from a pserver that was killed meanwhile, too.
 void remember_if_saved(SnapshotMaker& maker, const JobState& job) {
@@ -123,6 +128,7 @@ void Shard::gone(PeerId from, const std::string& why, Time now) {
   if (peer.is_trainer()) log_disconnection(context_, job_, peer, why);
   peer.open = false;
   if (job_) job_->gone(from);
+  orders_.gone(from);
   peer = {};
   const bool members = std::any_of(context_.peers.begin(), context_.peers.end(),
                                    [](const Peer& p) { return p.is_member(); });
@@ -160,7 +166,7 @@ void Shard::landed(PeerId peer, size_t bytes) {
   if (job_ && job_->exchange()) job_->exchange()->landed(peer, bytes);
 }
 
-void Shard::handle(PeerId peer, const wire::Message& m, uint64_t bulk, Time now) {
+void Shard::handle(PeerId peer, wire::Message& m, uint64_t bulk, Time now) {
   context_.now = now;
   dispatch(peer, m, bulk);
   if (maker_.unfinished()) context_.out.continues = true;
@@ -168,7 +174,7 @@ void Shard::handle(PeerId peer, const wire::Message& m, uint64_t bulk, Time now)
     stopping_.finish(context_, maker_, job());
 }
 
-void Shard::dispatch(PeerId peer, const wire::Message& m, uint64_t bulk) {
+void Shard::dispatch(PeerId peer, wire::Message& m, uint64_t bulk) {
   const uint64_t id = m.id;
   if (const auto* b = std::get_if<wire::Hello>(&m.body)) return hello(peer, id, *b);
   const Peer& from = context_.peers[peer];
@@ -176,8 +182,13 @@ void Shard::dispatch(PeerId peer, const wire::Message& m, uint64_t bulk) {
           " before the greeting");
   if (std::holds_alternative<wire::StatusAsk>(m.body))
     return context_.out.send(peer, id, status(context_.now));
-  require(from.role != wire::Role::observer, Error::Kind::protocol,
-          "an observer may ask for the status only");
+  if (const auto* b = std::get_if<wire::Command>(&m.body)) {
+    require(from.role == wire::Role::admin, Error::Kind::protocol, "only an admin may command");
+    if (stopping_.begun()) return context_.out.fail(peer, id, Code::stopping, shard_stopping);
+    return orders_.take(context_, maker_, job(), peer, id, *b);
+  }
+  require(wire::takes_part(from.role), Error::Kind::protocol,
+          "who is no trainer may ask for the status only");
   if (!job_) return refuse(context_, peer, id, Code::stale_epoch, "the job has ended");
   if (const auto* b = std::get_if<wire::Progress>(&m.body)) return job_->beat(peer, id, *b);
   if (stopping_.begun() && !stopping_.accepts(*job_, m)) {
@@ -197,11 +208,16 @@ void Shard::dispatch(PeerId peer, const wire::Message& m, uint64_t bulk) {
     return job_->values().set_value(peer, id, *b, bulk);
   if (const auto* b = std::get_if<wire::SetRows>(&m.body))
     return job_->values().set_value(peer, id, *b, bulk);
-  if (const auto* b = std::get_if<wire::Configure>(&m.body))
-    return job_->values().configure(peer, id, *b);
+  if (goes_back_to_work(m.body) && from.trainer != 0 && has_result(job_->state().members))
+    return context_.out.fail(peer, id, Code::stale_epoch,
+                             "the job has its result, and nobody goes back to work: greet again");
+  if (auto* b = std::get_if<wire::Configure>(&m.body))
+    return job_->values().configure(peer, id, std::move(*b));
   if (const auto* b = std::get_if<wire::Join>(&m.body)) return job_->join(peer, id, *b);
   if (const auto* b = std::get_if<wire::Fetch>(&m.body))
     return fetch(context_, *job_, peer, id, *b);
+  if (const auto* b = std::get_if<wire::FetchRows>(&m.body))
+    return fetch_rows(context_, *job_, peer, id, *b);
   if (const auto* b = std::get_if<wire::Rollback>(&m.body))
     return job_->values().rollback(peer, id, *b);
   const auto* complete = std::get_if<wire::Complete>(&m.body);
@@ -227,10 +243,10 @@ void Shard::hello(PeerId from, uint64_t id, const wire::Hello& h) {
     context_.error(text(peer.process, " at ", peer.address, " was refused: ", why));
     return refuse(context_, from, id, Code::refused, why);
   }
-  if (h.role == wire::Role::observer) {
+  if (!wire::takes_part(h.role)) {
     const auto observers = std::count_if(
         context_.peers.begin(), context_.peers.end(),
-        [](const Peer& p) { return p.open && p.greeted && p.role == wire::Role::observer; });
+        [](const Peer& p) { return p.open && p.greeted && !wire::takes_part(p.role); });
     if (observers >= max_observers)
       return refuse(context_, from, id, Code::refused,
                     text("this pserver has ", observers, " observers already: end some of them"));
@@ -278,6 +294,7 @@ void Shard::tick(Time now) {
   if (stopping_.begun() || !job_) return;
   job_->tick();
   job_->values().proceed();  // rows may have expired
+  orders_.check(context_, job());
   end_job_if_done();
 }
 
@@ -297,6 +314,7 @@ void Shard::written(uint64_t step, const std::string& problem, Time now) {
   else
     context_.error(text("there is no snapshot of step ", step, ": ", problem,
                         "; training goes on, and the one before stays"));
+  orders_.written(context_, job(), step, problem);
   if (job_) job_->close_rounds();  // updates may have waited for the disk
 }
 
@@ -310,6 +328,7 @@ void Shard::end_job_if_done() {
     const EndedJob ended = ended_job(job_->state());
     maker_.mark_ended(ended);
     last_job_.remember(ended, context_.now);
+    job_->announce();  // trainer 0 stays until it hears that the others have left
   }
   drop_job("the job has ended");
   if (done_ && context_.options.calls.on_done) context_.options.calls.on_done();
@@ -318,6 +337,7 @@ void Shard::end_job_if_done() {
 // The next job knows nothing of its members.
 void Shard::drop_job(const std::string& why) {
   job_.reset();
+  orders_.check(context_, nullptr);
   for (PeerId p = 0; p < context_.peers.size(); ++p)
     if (context_.peers[p].is_member()) context_.out.close(p, why);
 }

@@ -8,6 +8,7 @@
 
 #include "pserver/job.h"
 #include "pserver/last_job.h"
+#include "pserver/orders.h"
 #include "pserver/report.h"
 #include "pserver/stopping.h"
 
@@ -33,7 +34,8 @@ class Shard {
   // So many bytes more are where land() said.
   void landed(PeerId peer, size_t bytes);
   // The whole message; its bulk is where land() said.
-  void handle(PeerId peer, const wire::Message& message, uint64_t bulk, Time now);
+  // Takes a configuration out of the message.
+  void handle(PeerId peer, wire::Message& message, uint64_t bulk, Time now);
 
   // ---- other events
   void tick(Time now);     // about once a second
@@ -59,7 +61,7 @@ class Shard {
   bool stopping() const { return stopping_.begun(); }
 
  private:
-  void dispatch(PeerId peer, const wire::Message& message, uint64_t bulk);
+  void dispatch(PeerId peer, wire::Message& message, uint64_t bulk);
   void hello(PeerId peer, uint64_t id, const wire::Hello& hello);
   Job* job() { return job_ ? &*job_ : nullptr; }
   void release_identity(const wire::Hello& hello);
@@ -75,6 +77,7 @@ class Shard {
   std::string failure_;
   bool done_ = false;
   Stopping stopping_;
+  Orders orders_;
 };
 
 }  // namespace paddle

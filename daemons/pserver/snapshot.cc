@@ -35,25 +35,8 @@ std::vector<flatbuffers::Offset<form::Slice>> slices_of(flatbuffers::FlatBufferB
   return out;
 }
 
-// "table-2": the file with the rows of the third table. Each chunk stands behind its length (8
-// bytes).
+// "table-2": the file with the rows of the third table.
 std::string table_file(size_t table) { return "table-" + std::to_string(table); }
-
-struct FileSum {
-  uint64_t bytes = 0;
-  uint32_t crc32 = 0;
-};
-
-FileSum sum_of(const SnapshotTable& t) {
-  FileSum sum;
-  for (const auto& chunk : t.chunks) {
-    const uint64_t length = chunk.size();
-    sum.crc32 = checksum(&length, sizeof length, sum.crc32);
-    sum.crc32 = checksum(chunk.data(), chunk.size(), sum.crc32);
-    sum.bytes += sizeof length + length;
-  }
-  return sum;
-}
 
 std::vector<flatbuffers::Offset<form::SparseTable>> tables_of(flatbuffers::FlatBufferBuilder& b,
                                                               const Snapshot& s) {
@@ -62,9 +45,8 @@ std::vector<flatbuffers::Offset<form::SparseTable>> tables_of(flatbuffers::FlatB
     const std::string spec = to_flatbuffer(t.info.spec);
     const auto bytes = b.CreateVector(reinterpret_cast<const uint8_t*>(spec.data()), spec.size());
     const auto steps = b.CreateVector(t.steps);
-    const FileSum sum = sum_of(t);
     out.push_back(form::CreateSparseTable(b, t.info.id, t.info.part, t.info.parts, bytes, t.version,
-                                          steps, sum.bytes, sum.crc32));
+                                          steps, t.file.bytes, t.file.crc32));
   }
   return out;
 }
@@ -75,38 +57,8 @@ SnapshotTable snapshot_table(const form::SparseTable& t) {
                table_spec_of({reinterpret_cast<const char*>(t.spec()->data()), t.spec()->size()})},
       .version = t.version(),
       .steps = numbers(t.steps()),
-      .chunks = {},
-      .file_bytes = t.bytes(),
-      .file_crc32 = t.crc32()};
-}
-
-void write_table(AtomicDirectory& out, size_t index, const SnapshotTable& t) {
-  std::vector<uint64_t> lengths;
-  for (const auto& chunk : t.chunks) lengths.push_back(chunk.size());
-  std::vector<std::string_view> parts;
-  for (size_t i = 0; i < t.chunks.size(); ++i) {
-    parts.emplace_back(reinterpret_cast<const char*>(&lengths[i]), sizeof lengths[i]);
-    parts.emplace_back(reinterpret_cast<const char*>(t.chunks[i].data()), t.chunks[i].size());
-  }
-  out.write(table_file(index), parts);
-}
-
-void read_table(const std::string& directory, size_t index, SnapshotTable& t) {
-  BinaryReader in(directory + "/" + table_file(index));
-  require(in.left() == t.file_bytes, Error::Kind::data, "'", in.name(), "' has ", in.left(),
-          " bytes, and its manifest says ", t.file_bytes);
-  uint32_t crc = 0;
-  while (in.left() > 0) {
-    uint64_t length = 0;
-    in.read(&length, sizeof length, "the length of a part");
-    crc = checksum(&length, sizeof length, crc);
-    require(length <= in.left(), Error::Kind::data, "'", in.name(), "' is cut short");
-    t.chunks.emplace_back(static_cast<size_t>(length));
-    in.read(t.chunks.back().data(), t.chunks.back().size(), "a part of a table");
-    crc = checksum(t.chunks.back().data(), t.chunks.back().size(), crc);
-  }
-  require(crc == t.file_crc32, Error::Kind::data, "'", in.name(),
-          "' was changed since it was written: its checksum is wrong");
+      .dump = {},
+      .file = {t.bytes(), t.crc32()}};
 }
 
 std::vector<flatbuffers::Offset<form::Variable>> variables_of(
@@ -212,7 +164,7 @@ Snapshot read_manifest(std::string_view bytes, const std::string& name,
   return snapshot_of(f, values);
 }
 
-void write_snapshot(const std::string& directory, const Snapshot& s) {
+void write_snapshot(const std::string& directory, Snapshot& s) {
   AtomicDirectory out(directory);
   std::vector<ValueRecord> records;
   std::vector<std::string_view> parts;
@@ -226,7 +178,8 @@ void write_snapshot(const std::string& directory, const Snapshot& s) {
     at += t.bytes() + rest;
   }
   out.write("values", parts);
-  for (size_t i = 0; i < s.tables.size(); ++i) write_table(out, i, s.tables[i]);
+  for (size_t i = 0; i < s.tables.size(); ++i)
+    s.tables[i].file = s.tables[i].dump->store(out, table_file(i));
   out.write("manifest", write_manifest(s, records));
   out.commit();
 }
@@ -255,7 +208,8 @@ Snapshot read_snapshot(const std::string& directory) {
     s.values.push_back(std::move(t));
   }
   in.expect_end("the last variable");
-  for (size_t i = 0; i < s.tables.size(); ++i) read_table(directory, i, s.tables[i]);
+  for (size_t i = 0; i < s.tables.size(); ++i)
+    s.tables[i].dump = open_dump(directory + "/" + table_file(i), s.tables[i].file);
   return s;
 }
 

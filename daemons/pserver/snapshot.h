@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "pserver/store.h"
+#include "pserver/table_dump.h"
 #include "wire/messages.h"
 
 namespace paddle {
@@ -21,10 +22,9 @@ struct SnapshotSlice {
 struct SnapshotTable {
   TableInfo info;
   uint64_t version = 0;
-  std::vector<uint64_t> steps;                 // as of a slice
-  std::vector<std::vector<std::byte>> chunks;  // parts of a dump (table/table.h)
-  uint64_t file_bytes = 0;                     // of its file, as the manifest says
-  uint32_t file_crc32 = 0;
+  std::vector<uint64_t> steps;  // as of a slice
+  std::shared_ptr<TableDump> dump;
+  TableDump::Sum file;  // as the manifest says
 };
 
 struct SnapshotMember {
@@ -57,8 +57,8 @@ struct Snapshot {
 // "step-000000000100"
 std::string snapshot_name(uint64_t step);
 
-// Throws Error(io).
-void write_snapshot(const std::string& directory, const Snapshot& snapshot);
+// Takes the dumps of its tables. Throws Error(io).
+void write_snapshot(const std::string& directory, Snapshot& snapshot);
 // Everything is compared with its checksum first. Throws Error(data) where it is damaged.
 Snapshot read_snapshot(const std::string& directory);
 

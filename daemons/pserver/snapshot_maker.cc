@@ -23,7 +23,7 @@ void SnapshotMaker::watch(const Store* store, bool sync, Begin begin,
   sync_ = sync;
   begin_ = std::move(begin);
   steps_of_ = std::move(steps);
-  last_ = ~uint64_t{0};
+  last_ = also_ = ~uint64_t{0};
   if (store)
     for (const Versioned* v : store->parts()) last_ = std::min(last_, v->version());
 }
@@ -31,7 +31,7 @@ void SnapshotMaker::watch(const Store* store, bool sync, Begin begin,
 // Leaving a snapshot out would be quicker, but shards that leave out different ones have no common
 // step to go back to.
 bool SnapshotMaker::must_wait(uint64_t version) {
-  if (!disk_ || !sync_ || version % period_ != 0) return false;
+  if (!disk_ || !sync_ || (version % period_ != 0 && version != also_)) return false;
   const bool begun = std::any_of(pending_.begin(), pending_.end(),
                                  [&](const Pending& p) { return p.snapshot.step == version; });
   if (begun) return false;
@@ -53,10 +53,17 @@ void SnapshotMaker::advanced(const Versioned& slice, uint64_t lowest) {
       begin_all(lowest);
     return;
   }
-  if (slice.version() % period_ != 0) return;
+  if (slice.version() % period_ != 0 && slice.version() != also_) return;
   Pending& to = pending(slice.version(), false);
   copy(to, slice);
   if (to.left == 0) finish(to);
+}
+
+bool SnapshotMaker::add(uint64_t step, bool now) {
+  if (!now) also_ = step;
+  if (now && (!pending_.empty() || unwritten_.size() >= max_unwritten)) return false;
+  if (now) begin_all(step);
+  return true;
 }
 
 void SnapshotMaker::begin_all(uint64_t step) {
@@ -102,7 +109,8 @@ void SnapshotMaker::begin_dump(Pending& to, TablePart& table) {
   to.snapshot.tables[index] = {.info = table.table_info(),
                                .version = table.version(),
                                .steps = sync_ ? std::vector<uint64_t>{} : steps_of_(place),
-                               .chunks = {}};
+                               .dump = disk_->begin_dump(to.snapshot.step, index),
+                               .file = {}};
   table.table().begin_dump();
   to.dumps.push_back(index);
 }
@@ -113,8 +121,9 @@ size_t SnapshotMaker::dump_some(Pending& to) {
   Table& table = store_->tables()[index]->table();
   std::vector<std::byte> chunk;
   if (table.dump_part(chunk)) {
-    to.snapshot.tables[index].chunks.push_back(std::move(chunk));
-    return to.snapshot.tables[index].chunks.back().size();
+    const size_t bytes = chunk.size();
+    to.snapshot.tables[index].dump->add(std::move(chunk));
+    return bytes;
   }
   table.end_dump();
   to.dumps.pop_back();
@@ -161,6 +170,7 @@ bool SnapshotMaker::proceed(size_t bytes) {
       bytes -= std::min(bytes, done);
     }
     while (!p.dumps.empty()) {
+      if (p.snapshot.tables[p.dumps.back()].dump->waits_for_disk()) break;
       if (bytes == 0) return true;
       bytes -= std::min(bytes, dump_some(p) + per_slice);
     }

@@ -37,9 +37,13 @@ class SnapshotMaker {
     if (!pending_.empty()) copy_before_change(slice);
   }
   void advanced(const Versioned& slice, uint64_t lowest);
+  // One besides those of the period: of `step`, at which all slices stand `now`, or which (in sync)
+  // none has reached yet. False where the disk is behind, and there is none of this moment.
+  bool add(uint64_t step, bool now);
   // Begins a snapshot of all slices as they are now.
   void begin_all(uint64_t step);
-  // Copies about `bytes` more of it; whether there is more to do.
+  // Copies about `bytes` more of it; whether there is more to do now. Where a table waits for the
+  // disk, it goes on when that has written some.
   bool proceed(size_t bytes);
   bool unfinished() const;
 
@@ -77,7 +81,8 @@ class SnapshotMaker {
   std::function<std::vector<uint64_t>(size_t)> steps_of_;
   std::vector<uint64_t> steps_;
   std::list<Pending> pending_;
-  uint64_t last_ = 0;  // async: step of the last one
+  uint64_t last_ = 0;             // async: step of the last one
+  uint64_t also_ = ~uint64_t{0};  // sync: besides every `period_`
   struct Write {
     uint64_t step = 0;
     bool counts = true;  // false: it is removed as soon as it is written

@@ -21,6 +21,7 @@ namespace {
 constexpr auto ended_name = "job-ended";
 constexpr uint64_t max_ended_bytes = 8192;
 const std::string damaged = ".damaged";
+const std::string dump_name = "rows-";  // of tables, before their snapshot is written
 
 // The step in "step-000000000100", or none.
 std::optional<uint64_t> step_of(const std::string& name) {
@@ -42,10 +43,16 @@ Descriptor lock_directory(const std::string& root) {
 
 }  // namespace
 
-Snapshots::Snapshots(const SnapshotOptions& options, const std::string& name, Written written)
-    : options_(options), root_(options.directory + "/" + name), written_(std::move(written)) {
+Snapshots::Snapshots(const SnapshotOptions& options, const std::string& name, Written written,
+                     std::function<void()> has_room)
+    : options_(options),
+      root_(options.directory + "/" + name),
+      written_(std::move(written)),
+      has_room_(std::move(has_room)) {
   make_directories(root_);
   lock_ = lock_directory(root_);
+  for (const std::string& left : list_directory(root_))  // by a process that was killed
+    if (left.starts_with(dump_name)) remove_tree(root_, left);
   thread_ = std::thread([this] { serve(); });
 }
 
@@ -113,8 +120,14 @@ void Snapshots::set_aside(uint64_t step) {
     log_warn(text("the damaged snapshot of step ", step, " is now '", to, "'"));
 }
 
+std::shared_ptr<TableDump> Snapshots::begin_dump(uint64_t step, size_t table) {
+  return std::make_shared<DumpInFile>(
+      text(root_, "/", dump_name, step, "-", table),
+      [this](std::function<void()> work) { later(std::move(work)); }, has_room_);
+}
+
 void Snapshots::write(Snapshot snapshot) {
-  auto shared = std::make_shared<const Snapshot>(std::move(snapshot));  // functions are copied
+  auto shared = std::make_shared<Snapshot>(std::move(snapshot));  // functions are copied
   later([this, shared] { write_one(*shared); });
 }
 
@@ -152,7 +165,7 @@ void Snapshots::serve() {
   }
 }
 
-void Snapshots::write_one(const Snapshot& snapshot) {
+void Snapshots::write_one(Snapshot& snapshot) {
   std::string problem;
   try {
     write_snapshot(path(snapshot.step), snapshot);

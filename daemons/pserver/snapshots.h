@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -24,7 +25,10 @@ class Snapshots final : public SnapshotDisk {
 
   // Takes the directory <directory>/<name>. Throws Error(config) where another process has
   // it, Error(io) where it cannot be made.
-  Snapshots(const SnapshotOptions& options, const std::string& name, Written written);
+  // `has_room` is called from there too, where a dump that waited for the disk can go on.
+  Snapshots(
+      const SnapshotOptions& options, const std::string& name, Written written,
+      std::function<void()> has_room = [] {});
   ~Snapshots() override;  // does what was asked for first
   Snapshots(const Snapshots&) = delete;
   Snapshots& operator=(const Snapshots&) = delete;
@@ -33,6 +37,7 @@ class Snapshots final : public SnapshotDisk {
   std::optional<Snapshot> newest() override;
   Snapshot load(uint64_t step) override;
   void set_aside(uint64_t step) override;
+  std::shared_ptr<TableDump> begin_dump(uint64_t step, size_t table) override;
   void write(Snapshot snapshot) override;
   void remove_after(uint64_t step) override;
   void mark_ended(const EndedJob& job) override;
@@ -45,13 +50,14 @@ class Snapshots final : public SnapshotDisk {
  private:
   void later(std::function<void()> work);
   void serve();
-  void write_one(const Snapshot& snapshot);
+  void write_one(Snapshot& snapshot);
   std::string path(uint64_t step) const { return root_ + "/" + snapshot_name(step); }
 
   SnapshotOptions options_;
   std::string root_;
   Descriptor lock_;
   Written written_;
+  std::function<void()> has_room_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::function<void()>> work_;

@@ -195,17 +195,28 @@ void TablePart::read(std::span<const uint64_t> ids, bool before, std::byte* out)
   }
 }
 
-std::string TablePart::set_rows(const std::byte* data, uint32_t rows) {
-  const std::span ids(reinterpret_cast<const uint64_t*>(data), rows);
-  const auto* values = reinterpret_cast<const float*>(data + ids.size_bytes());
-  if (const std::string why = ids_problem(ids); !why.empty()) return why;
-  if (!optim::all_finite<float>(values, static_cast<int64_t>(rows) * table_info_.spec.width))
-    return text("the first values of '", info_.name,
-                "' hold NaN or Inf: look at its initializer, or at the model that training starts "
-                "from");
+std::string TablePart::set_rows(std::span<const std::byte> chunk) {
   try {
-    take_memory(rows);
-    table_.assign(ids, values, 0);
+    const PartFormat format = table_.format();
+    const PartView part = read_part(chunk, format);
+    const auto width = static_cast<size_t>(format.layout.width);
+    wide_.resize(width);
+    std::string why;
+    part.each_row([&](const std::byte* row) {
+      const uint64_t id = head_of(row)->id;
+      if (why.empty()) why = ids_problem({&id, 1});
+      format.layout.read(row, wide_.data());
+      const bool finite =
+          optim::all_finite<float>(wide_.data(), format.layout.width) &&
+          optim::all_finite<float>(format.layout.states(row), format.layout.state_numbers);
+      if (why.empty() && !finite)
+        why = text("the first values of '", info_.name,
+                   "' hold NaN or Inf: look at its initializer, or at the model that training "
+                   "starts from");
+    });
+    if (!why.empty()) return why;
+    take_memory(static_cast<size_t>(part.head.rows));
+    table_.load_part(chunk, table_info_.part, table_info_.parts);
   } catch (const Error& e) {
     return e.what();
   }

@@ -21,6 +21,7 @@ struct TableInfo {
   uint32_t id = 0;  // behind those of all slices
   uint32_t part = 0, parts = 1;
   TableSpec spec;
+  bool rows_follow = false;  // they are sent, and do not begin as the description says
 };
 
 // A message with rows has at most so many bytes of ids and rows.
@@ -56,10 +57,9 @@ class TablePart final : public Versioned {
   // one holds NaN or Inf.
   void read(std::span<const uint64_t> ids, bool before, std::byte* out);
 
-  // First values of rows, where they do not follow from the ids: ids, then rows as floats. "", or
-  // why they make no sense.
-  std::string set_rows(const std::byte* data, uint32_t rows);
-  // Rows that set_rows() must have had before the part is complete.
+  // First values of rows that were sent (table/part.h). "", or why they make no sense.
+  std::string set_rows(std::span<const std::byte> chunk);
+  // Rows that it must have before it is complete.
   uint64_t expected_rows() const;
 
   // A part of a dump (Table::dump_part). Throws Error(data), and Error(config) for memory.

@@ -9,7 +9,8 @@ TranspileOptions cut_options(const Options& options, const Cluster& cluster) {
           .sync = cluster.mode == TrainMode::sync,
           .slice_var_up = options.flag("slice_var_up"),
           .min_block_size = options.integer("min_block_size"),
-          .split = split_method_of(options.text("split_method"))};
+          .split = split_method_of(options.text("split_method")),
+          .tables = cluster.mode != TrainMode::geo};
 }
 
 JobCut cut_program(const Program& main, const Program& startup, const Options& options,

@@ -9,12 +9,19 @@ namespace {
 
 // Trainer 0, where others wait to hear that it has saved: as long as a pserver may need to return.
 constexpr double bye_seconds = 60, bye_seconds_alone = 5;
+// The others hear it within milliseconds, unless one of them stands still.
+constexpr double stay_seconds = 10;
+
+Time::duration duration_of(double seconds) {
+  return std::chrono::duration_cast<Time::duration>(std::chrono::duration<double>(seconds));
+}
 
 }  // namespace
 
 Time JobEnd::check() {
   driver_.check();
-  if (had_finished_ && trainer() != 0 && links_.news().saved)
+  const ShardNews news = links_.news();
+  if (trainer() != 0 && (news.result || (had_finished_ && news.saved)))
     throw Rewind{.why = "the job has ended", .over = true};
   return Time::max();
 }
@@ -33,7 +40,8 @@ void JobEnd::complete(wire::Phase phase, const std::string& what, std::vector<bo
     if (done[i]) continue;
     ids[i] = links_[i].expect_ack();
     // One that is not connected lacks it.
-    links_.request(i, ids[i], wire::Complete{phase, driver_.epoch()});
+    const bool result = phase == wire::Phase::bye && all_finished_;
+    links_.request(i, ids[i], wire::Complete{phase, driver_.epoch(), result});
   }
   for (size_t i = 0; i < ids.size(); ++i)
     if (!done[i]) links_.require_open(i);
@@ -83,6 +91,7 @@ void JobEnd::wait_for_news(const std::string& what,
 void JobEnd::wait_for_others() {
   wait_for_news("the other trainers to finish",
                 [](const ShardNews& news, uint32_t n) { return news.finished >= n; });
+  all_finished_ = trainer() == 0;
 }
 
 void JobEnd::wait_for_save() {
@@ -95,20 +104,47 @@ void JobEnd::wait_for_save() {
 // again where its connection broke.
 void JobEnd::leave() {
   const double tries = driver_.hello().trainers > 1 ? bye_seconds : bye_seconds_alone;
-  const Time until =
-      links_.now() + std::chrono::duration_cast<Time::duration>(
-                         std::chrono::duration<double>(std::min(tries, peer_timeout_)));
+  const Time until = links_.now() + duration_of(std::min(tries, peer_timeout_));
   std::vector<bool> done(links_.size());
   for (bool again = false;; again = true) {
     try {
-      return complete(wire::Phase::bye, "to let this trainer go", done);
+      complete(wire::Phase::bye, "to let this trainer go", done);
+      return wait_until_left(done, until);
     } catch (const Disrupted&) {
     } catch (const Error&) {
       if (!again) throw;
     }
-    if (trainer() != 0 || links_.now() >= until) return;
+    if (trainer() != 0 || others_left() || links_.now() >= until) return;
     greet_those_left(done, until);
   }
+}
+
+bool JobEnd::others_left() const {
+  return all_finished_ && links_.news().left >= driver_.hello().trainers;
+}
+
+// Where a shard has ended the job, all have left. One that is lost has to hear it again when it
+// returns: the others may have heard it from nobody.
+void JobEnd::wait_until_left(std::vector<bool>& done, Time until) {
+  if (!all_finished_ || driver_.hello().trainers == 1) return;
+  const Time stays = std::min(until, links_.now() + duration_of(stay_seconds));
+  const auto ended = [&](size_t i) {
+    return links_[i].failure() && links_[i].failure()->code == wire::FailureCode::job_over;
+  };
+  const auto left = [&] {
+    bool any_ended = false;
+    for (size_t i = 0; i < done.size(); ++i) any_ended = any_ended || ended(i);
+    return any_ended || others_left() || links_.now() >= stays;
+  };
+  links_.wait([] { return "the other trainers to leave"; }, left,
+              [&] {
+                for (size_t i = 0; i < done.size(); ++i) {
+                  if (!links_[i].broken()) continue;
+                  done[i] = false;
+                  throw Disrupted{links_[i].last_error()};
+                }
+                return stays;
+              });
 }
 
 // Connects again to the shards that have not heard the end of this trainer. One that refuses it has
@@ -121,7 +157,7 @@ void JobEnd::greet_those_left(std::vector<bool>& done, Time until) {
   }
   const auto greeted = [&] {
     for (size_t i = 0; i < greets.size(); ++i) greets[i] = greets[i] && !links_[i].take_welcome();
-    return std::none_of(greets.begin(), greets.end(), [](bool g) { return g; }) ||
+    return std::none_of(greets.begin(), greets.end(), [](bool g) { return g; }) || others_left() ||
            links_.now() >= until;
   };
   const auto check = [&] {

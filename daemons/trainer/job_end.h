@@ -23,7 +23,7 @@ class JobEnd {
   // This trainer joins anew: the shards have to hear again that it has finished. Returns whether
   // all data is used.
   bool joins() {
-    finished_ = false;
+    finished_ = all_finished_ = false;
     return at_end_;
   }
   // The shards know that this trainer has finished.
@@ -31,27 +31,32 @@ class JobEnd {
 
   // For every wait of a trainer that has joined. Throws Disrupted where joining again may help, and
   // Rewind where nothing is left to do: whoever had finished, and went back to work for a pserver
-  // that was lost, stops when trainer 0 has saved meanwhile, as the others may have left.
+  // that was lost, stops when trainer 0 has saved meanwhile, as the others may have left. So does a
+  // new process of a trainer that had finished.
   Time check();
 
   // ---- these block, and throw what check() throws
   void finish();
   void wait_for_others();
   void wait_for_save();
-  // The last message to the shards; throws neither of the two.
+  // The last message to the shards; throws neither of the two. Trainer 0 stays until the others
+  // have left as well: where a pserver is lost that has told nobody, it tells the next one.
   void leave();
 
  private:
   uint32_t trainer() const { return driver_.hello().trainer; }
   void complete(wire::Phase phase, const std::string& what, std::vector<bool>& done);
   void wait_for_news(const std::string& what, bool (*enough)(const ShardNews&, uint32_t trainers));
+  void wait_until_left(std::vector<bool>& done, Time until);
   void greet_those_left(std::vector<bool>& done, Time until);
+  bool others_left() const;
 
   Links& links_;
   JoinDriver& driver_;
   const double peer_timeout_;
   bool finished_ = false, at_end_ = false;
   bool had_finished_ = false;  // once; the job may have gone back since
+  bool all_finished_ = false;  // of trainer 0, when it leaves
 };
 
 }  // namespace paddle

@@ -42,6 +42,7 @@ std::string awaited_text(const ParamExchange& exchange, const RowExchange& rows,
 JoinDriver::JoinDriver(Parts parts, wire::Hello hello, double peer_timeout)
     : p_(std::move(parts)),
       joining_(join_setup(p_, peer_timeout), std::move(hello)),
+      sending_(p_.links.size()),
       asked_(p_.links.size()) {}
 
 const JoinDecision& JoinDriver::run(const std::string& init, uint64_t first_step, bool finished) {
@@ -83,6 +84,10 @@ void JoinDriver::look_at(size_t shard) {
     asked_[shard] = 0;
     joining_.acked(shard, now);
   }
+  if (sending_[shard] && sending_[shard]->advance()) {
+    sending_[shard].reset();
+    joining_.acked(shard, now);
+  }
   if (!link.broken()) return;
   log_detail(1, text("pserver ", link.endpoint(), ": ", link.last_error()));
   if (link.failure())
@@ -109,10 +114,12 @@ bool JoinDriver::perform(const JoinAction& a) {
     case Kind::greet:
       asked_[a.shard] = 0;
       p_.links.greet(a.shard, joining_.hello());
+      sending_[a.shard].reset();
       return true;
     case Kind::hang_up:
       asked_[a.shard] = 0;
       p_.links.hang_up(a.shard);
+      sending_[a.shard].reset();
       return true;
     case Kind::beat: p_.links.heartbeats().start(joining_.hello()); return true;
     case Kind::stop_beat: p_.links.heartbeats().stop(); return true;
@@ -137,10 +144,12 @@ bool JoinDriver::request(const JoinAction& a) {
     return false;
   }
   const JoinDecision& d = joining_.decision();
+  if (a.kind == JoinAction::Kind::configure) {
+    configure(a.shard);
+    return true;
+  }
   const uint64_t id = asked_[a.shard] = link.expect_ack();
-  if (a.kind == JoinAction::Kind::configure)
-    configure(a.shard, id);
-  else if (a.kind == JoinAction::Kind::rollback)
+  if (a.kind == JoinAction::Kind::rollback)
     p_.links.request(a.shard, id, wire::Rollback{d.epoch, d.step});
   else
     join(a.shard, id);
@@ -162,25 +171,29 @@ void JoinDriver::join(size_t shard, uint64_t id) {
 }
 
 // A shard that lost its state goes on with what this trainer knows of it.
-void JoinDriver::configure(size_t shard, uint64_t id) {
+void JoinDriver::configure(size_t shard) {
   JoinDecision d = joining_.decision();
-  if (!d.continues)
-    return send_first_values(p_.links, shard, id, p_.cut, p_.scope, d, init_, sent_rows_);
-  lent_ = std::make_unique<Scope>();
+  const auto send = [&](std::shared_ptr<const Scope> scope) {
+    sending_[shard] =
+        std::make_unique<FirstValues>(p_.links, shard, p_.cut, std::move(scope), d, init_);
+  };
+  if (!d.continues) return send({std::shared_ptr<void>(), &p_.scope});
+  const auto lent = std::make_shared<Scope>();
   for (const std::string& name : p_.scope.names())
     if (const Tensor& t = p_.scope.find(name)->tensor; !t.empty())
-      lent_->var(name).tensor = t.clone();
+      lent->var(name).tensor = t.clone();
+  if (const auto* files = p_.scope.find_part<TableFiles>()) lent->part<TableFiles>() = *files;
   d.step = ~uint64_t{0};
   for (uint32_t i = 0; i < p_.layout.slices.size(); ++i) {
     const SliceLayout::Slice& s = p_.layout.slices[i];
     if (s.shard != shard) continue;
     const std::string& param = p_.cut.params[static_cast<size_t>(s.param)].param;
-    std::memcpy(static_cast<std::byte*>(lent_->tensor(param).raw()) + s.begin,
+    std::memcpy(static_cast<std::byte*>(lent->tensor(param).raw()) + s.begin,
                 p_.exchange.shard_copy(i), s.bytes);
     d.step = std::min(d.step, p_.exchange.updates().version(i));
   }
   if (d.step == ~uint64_t{0}) d.step = 0;
-  send_first_values(p_.links, shard, id, p_.cut, *lent_, d, init_, sent_rows_);
+  send(lent);
 }
 
 void JoinDriver::check() {

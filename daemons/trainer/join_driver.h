@@ -11,6 +11,7 @@
 #include "trainer/exchange.h"
 #include "trainer/joining.h"
 #include "trainer/ps_links.h"
+#include "trainer/ps_values.h"
 #include "trainer/row_exchange.h"
 
 namespace paddle {
@@ -48,7 +49,7 @@ class JoinDriver {
   void perform();
   bool perform(const JoinAction& action);
   bool request(const JoinAction& action);
-  void configure(size_t shard, uint64_t id);
+  void configure(size_t shard);
   void join(size_t shard, uint64_t id);
   void look();
   void look_at(size_t shard);
@@ -56,8 +57,7 @@ class JoinDriver {
   Parts p_;
   Joining joining_;
   std::string init_;
-  std::unique_ptr<Scope> lent_;  // values that a shard is sent in place of the client's
-  std::vector<std::vector<std::byte>> sent_rows_;  // first ones, until the shard has them
+  std::vector<std::unique_ptr<FirstValues>> sending_;  // to each shard
   std::vector<uint64_t> asked_;  // the request whose Ack is awaited, of each shard; 0 for none
 };
 

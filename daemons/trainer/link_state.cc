@@ -16,7 +16,12 @@ void LinkState::dropped() {
 
 uint64_t LinkState::expect_ack(std::span<std::byte> landing) {
   ++next_id_;
-  if (!landing.empty()) landings_[next_id_] = landing;
+  if (!landing.empty()) landings_[next_id_] = {.at = landing};
+  return next_id_;
+}
+
+uint64_t LinkState::expect_rows(std::vector<std::byte>& to, size_t most) {
+  landings_[++next_id_] = {.at = {}, .grows = &to, .most = most};
   return next_id_;
 }
 
@@ -25,10 +30,15 @@ std::span<const std::span<std::byte>> LinkState::land(const wire::Message& messa
     return is_rows(*values) ? rows_->landing(index_, *values, bulk)
                             : exchange_->landing(index_, *values, bulk);
   const auto found = landings_.find(message.id);
-  require(std::holds_alternative<wire::Ack>(message.body) && found != landings_.end() &&
-              found->second.size() == bulk,
+  const bool asked = std::holds_alternative<wire::Ack>(message.body) && found != landings_.end();
+  require(asked && (found->second.grows != nullptr ? bulk <= found->second.most
+                                                   : bulk == found->second.at.size()),
           Error::Kind::protocol, "it sent ", bulk, " bytes that nobody asked for");
-  landing_ = found->second;
+  if (found->second.grows != nullptr) {
+    found->second.grows->resize(static_cast<size_t>(bulk));
+    found->second.at = *found->second.grows;
+  }
+  landing_ = found->second.at;
   return {&landing_, 1};
 }
 
@@ -39,6 +49,7 @@ void LinkState::handle(wire::Message& message) {
     landings_.erase(message.id);
     last_ack_ = std::max(last_ack_, message.id);
     lowest_version_ = std::min(lowest_version_, ack->version);
+    last_answer_ = *ack;
   } else if (auto* welcome = std::get_if<wire::Welcome>(&message.body)) {
     instance_ = welcome->instance;
     welcome_ = std::move(*welcome);

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "trainer/exchange.h"
 #include "trainer/row_exchange.h"
@@ -48,12 +49,15 @@ class LinkState {
 
   // A number for a request that Ack answers, and whether it has. Requests are answered in order.
   uint64_t expect_ack(std::span<std::byte> landing = {});
+  // The same for one whose bulk may have any length up to `most`: `to` becomes as long.
+  uint64_t expect_rows(std::vector<std::byte>& to, size_t most);
   bool acked(uint64_t id) const { return id <= last_ack_; }
   // The pserver's process, by the last Welcome.
   uint64_t instance() const { return instance_; }
   // The lowest version that an Ack has reported since expect_versions().
   void expect_versions() { lowest_version_ = ~uint64_t{0}; }
   uint64_t lowest_version() const { return lowest_version_; }
+  const wire::Ack& last_answer() const { return last_answer_; }
 
  private:
   const uint32_t index_;
@@ -69,7 +73,13 @@ class LinkState {
   bool broken_ = false;
   std::string last_error_ = "not greeted yet";
   uint64_t next_id_ = 0, last_ack_ = 0, lowest_version_ = 0, instance_ = 0;
-  std::map<uint64_t, std::span<std::byte>> landings_;  // of requests
+  struct Landing {
+    std::span<std::byte> at;                  // or
+    std::vector<std::byte>* grows = nullptr;  // up to `most`
+    size_t most = 0;
+  };
+  std::map<uint64_t, Landing> landings_;  // of requests
+  wire::Ack last_answer_;
   std::span<std::byte> landing_;
 };
 

@@ -9,6 +9,7 @@
 #include "io/checkpoint.h"
 #include "io/inference_model.h"
 #include "io/model_file.h"
+#include "trainer/table_rows.h"
 
 namespace paddle {
 namespace {
@@ -46,9 +47,16 @@ std::map<std::string, std::string> other_files(Session& session) {
   return files;
 }
 
-// The sparse tables of this process.
+// The sparse tables, of this process or of the pservers.
 std::vector<StreamedFile> table_files(Session& session) {
   std::vector<StreamedFile> out;
+  if (PsClient* client = session.client()) {
+    for (const std::string& name : table_names(session.model().net.main))
+      out.push_back({table_file_name(name), [client, name](const TableStore::Sink& write) {
+                       client->save_table(name, write);
+                     }});
+    return out;
+  }
   TableStore& store = session.scope().part<TableStore>();
   for (const std::string& name : table_names(session.model().net.main))
     if (store.find(name) != nullptr)
@@ -202,8 +210,13 @@ void load_model(Session& session, const std::string& directory) {
   const auto begins_anew = [&](const std::string& table) {
     log_warn(text("the table '", table, "' is not in ", directory, ": its rows begin anew"));
   };
-  load_tables(session.scope().part<TableStore>(), table_names(session.model().net.main), directory,
-              strict ? std::function<void(const std::string&)>{} : begins_anew);
+  const std::function<void(const std::string&)> missing =
+      strict ? std::function<void(const std::string&)>{} : begins_anew;
+  const Names tables = table_names(session.model().net.main);
+  if (session.client())
+    session.scope().part<TableFiles>().paths = find_table_files(tables, directory, missing);
+  else
+    load_tables(session.scope().part<TableStore>(), tables, directory, missing);
   take_state(session, state, directory);
   log_info("loaded " + directory);
 }

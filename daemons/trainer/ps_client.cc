@@ -195,11 +195,25 @@ std::optional<uint64_t> PsClient::collect() {
     return {};
   }
   guarded([&] {
-    step = collect_values(*links_, cut_, scope_, [&](const auto& what, const auto& done) {
-      links_->wait(what, done, [&] { return end_.check(); });
-    });
+    step = collect_values(*links_, cut_, scope_, driver_.epoch(),
+                          [&](const auto& what, const auto& done) {
+                            links_->wait(what, done, [&] { return end_.check(); });
+                          });
   });
   return step;
+}
+
+void PsClient::save_table(const std::string& param, const TableWriter::Sink& sink) {
+  const std::vector<TableSpec>& tables = cut_.trainer.tables;
+  const auto table = std::find_if(tables.begin(), tables.end(),
+                                  [&](const TableSpec& t) { return t.param == param; });
+  require(table != tables.end(), Error::Kind::config, "the pservers keep no table '", param, "'");
+  guarded([&] {
+    collect_table(*links_, cut_, static_cast<size_t>(table - tables.begin()), driver_.epoch(), sink,
+                  [&](const auto& what, const auto& done) {
+                    links_->wait(what, done, [&] { return end_.check(); });
+                  });
+  });
 }
 
 void PsClient::finish(uint64_t step) {

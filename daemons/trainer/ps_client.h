@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "exec/table_stream.h"
 #include "graph/kernel.h"
 #include "graph/transpile.h"
 #include "tensor/scope.h"
@@ -73,6 +74,8 @@ class PsClient final : public StepExchange {
   // number of updates in them, the lowest where slices differ; none in geo, where every trainer
   // counts its own.
   std::optional<uint64_t> collect();
+  // A table with is_distributed, as its file has it, from the shards.
+  void save_table(const std::string& param, const TableWriter::Sink& sink);
   // This trainer takes no further part in rounds; everything it pushed was applied.
   void finish(uint64_t step);
   // Waits until all trainers have finished.

@@ -184,8 +184,10 @@ Greeting read_greeting(const wire::Welcome& w, const std::string& endpoint) {
              .slices = {},
              .snapshots = w.snapshots,
              .lost = w.lost,
-             .saved = w.saved,
              .forgot = w.forgot,
+             .end = w.result  ? Greeting::End::result
+                    : w.saved ? Greeting::End::saved
+                              : Greeting::End::none,
              .last_push = w.last_push};
   for (const wire::SliceState& s : w.slices)
     g.slices.push_back({s.slice, s.version, s.contributed, s.last_step});
@@ -193,9 +195,12 @@ Greeting read_greeting(const wire::Welcome& w, const std::string& endpoint) {
 }
 
 JoinDecision decide(const std::vector<Greeting>& shards, const JoinQuestion& question) {
-  // Nobody goes back to work for a trainer that is only waiting for trainer 0 to save.
+  // Nobody goes back to work for a trainer that is only waiting for trainer 0 to save, nor for a
+  // new process of one that had finished.
   for (const Greeting& g : shards)
-    if (g.saved && question.finished && g.trainer != 0) return {.action = Action::over};
+    if (g.trainer != 0 &&
+        (g.end == Greeting::End::result || (g.end == Greeting::End::saved && question.finished)))
+      return {.action = Action::over};
   uint64_t epoch = 0;
   std::vector<size_t> empty, behind, idle_empty, idle_behind;
   const Greeting* ready = nullptr;  // one of the newest epoch

@@ -29,7 +29,8 @@ struct Greeting {
   std::string init, configured_by;
   std::vector<Slice> slices;
   std::vector<uint64_t> snapshots;
-  bool lost = false, saved = false, forgot = false;
+  bool lost = false, forgot = false;
+  enum class End { none, saved, result } end = End::none;  // as BeatAck names them
   std::optional<wire::LastPush> last_push;  // the newest step of this trainer that it knows of
 };
 Greeting read_greeting(const wire::Welcome& welcome, const std::string& endpoint);
@@ -40,7 +41,7 @@ struct JoinDecision {
     configure,  // give `shards` their first values
     rollback,   // send `shards` back to the snapshot of `step`
     join,       // all are ready: go on with `step`
-    over,       // the job has ended, and this trainer had finished
+    over,       // the job has its result: nothing is left to do for this trainer
   };
   Action action = Action::wait;
   std::vector<size_t> shards;

@@ -4,10 +4,9 @@
 #include <cstring>
 
 #include "base/random.h"
-#include "graph/shard_values.h"
+#include "exec/table_store.h"
 #include "io/program_buffer.h"
 #include "io/table_buffer.h"
-#include "table/partition.h"
 
 namespace paddle {
 namespace {
@@ -15,6 +14,8 @@ namespace {
 constexpr size_t value_chunk = 4u << 20;  // bytes of one SetValue or Fetch
 // Of one shard, on their way at a time: enough that neither side waits for the other.
 constexpr size_t fetches_in_flight = 256, bytes_in_flight = 32u << 20;
+constexpr size_t rows_in_flight = 4;           // messages of FirstValues
+constexpr size_t most_rows_bytes = 64u << 20;  // of one answer
 
 uint64_t hash_bytes(const Tensor& t, uint64_t h) {
   const auto* bytes = static_cast<const std::byte*>(t.raw());
@@ -27,22 +28,6 @@ uint64_t hash_bytes(const Tensor& t, uint64_t h) {
   uint64_t tail = 0;
   std::memcpy(&tail, bytes + n / 8 * 8, n % 8);
   return mix64(h ^ tail ^ (uint64_t{n} << 32));
-}
-
-struct TableOfShard {
-  const TableSpec* spec;
-  uint32_t id, part, parts;
-};
-
-std::vector<TableOfShard> tables_of(const Cut& cut, size_t shard) {
-  std::vector<TableOfShard> out;
-  const auto parts = static_cast<uint32_t>(cut.table_shards.size());
-  for (size_t t = 0; t < cut.trainer.tables.size(); ++t)
-    for (uint32_t k = 0; k < parts; ++k)
-      if (cut.table_shards[k] == shard)
-        out.push_back({&cut.trainer.tables[t],
-                       static_cast<uint32_t>(cut.slices.size() + t * parts) + k, k, parts});
-  return out;
 }
 
 wire::Configure configure_message(const Cut& cut, size_t shard,
@@ -63,38 +48,7 @@ wire::Configure configure_message(const Cut& cut, size_t shard,
     out.variables.push_back({o.name,
                              static_cast<uint8_t>(o.tensor.dtype()),
                              {o.tensor.shape().begin(), o.tensor.shape().end()}});
-  for (const TableOfShard& t : tables_of(cut, shard))
-    out.tables.push_back({t.id, t.part, t.parts, to_flatbuffer(*t.spec)});
   return out;
-}
-
-// The first values of a table, where they do not follow from the ids: `f(bulk, rows, last)` for one
-// message after the other, `last` with the last one of the table. The bulk is gone afterwards.
-template <class F>
-void each_rows(const TableOfShard& t, const Tensor& whole, const F& f) {
-  const auto width = static_cast<size_t>(t.spec->width);
-  require(whole.dtype() == DType::f32 && whole.numel() == t.spec->height * t.spec->width,
-          Error::Kind::config, "the first values of the sparse table '", t.spec->param,
-          "' have another type or shape than the table");
-  std::vector<uint64_t> ids;
-  const size_t most = std::max<size_t>(1, value_chunk / (sizeof(uint64_t) + width * sizeof(float)));
-  const auto send = [&](bool last) {
-    std::vector<std::byte> bulk(ids.size() * (sizeof(uint64_t) + width * sizeof(float)));
-    if (!ids.empty()) std::memcpy(bulk.data(), ids.data(), ids.size() * sizeof(uint64_t));
-    std::byte* at = bulk.data() + ids.size() * sizeof(uint64_t);
-    for (const uint64_t id : ids) {
-      std::memcpy(at, whole.data<float>() + id * width, width * sizeof(float));
-      at += width * sizeof(float);
-    }
-    f(std::move(bulk), static_cast<uint32_t>(ids.size()), last);
-    ids.clear();
-  };
-  for (uint64_t id = 0; id < static_cast<uint64_t>(t.spec->height); ++id) {
-    if (shard_of(id, t.parts) != t.part) continue;
-    if (ids.size() == most) send(false);
-    ids.push_back(id);
-  }
-  send(true);
 }
 
 // Fetches from one shard, as many at a time as are allowed.
@@ -166,52 +120,132 @@ std::string digest_of_values(const Cut& cut, const Scope& scope) {
   for (size_t shard = 0; shard < cut.pservers.size(); ++shard)
     for (const ShardValue& o : shard_values(cut, shard, scope))
       h = hash_bytes(o.tensor, h ^ hash_text(o.name));
-  for (const TableSpec& t : cut.trainer.tables) {
-    h = mix64(h ^ hash_text(to_flatbuffer(t)));
-    if (t.first_values_sent) h = hash_bytes(scope.tensor(t.param), h);
-  }
+  for (size_t t = 0; t < cut.trainer.tables.size(); ++t) h = hash_first_rows(cut, t, scope, h);
   char out[17];
   std::snprintf(out, sizeof out, "%016llx", static_cast<unsigned long long>(h));
   return out;
 }
 
-// What was sent of rows stays in `kept` until the shard has answered.
-void send_first_values(Links& links, size_t shard, uint64_t id, const Cut& cut, const Scope& scope,
-                       const JoinDecision& d, const std::string& init, SentRows& kept) {
-  kept.clear();
-  const std::vector<ShardValue> values = shard_values(cut, shard, scope);
-  std::vector<TableOfShard> tables = tables_of(cut, shard);
-  std::erase_if(tables, [](const TableOfShard& t) { return !t.spec->first_values_sent; });
+FirstValues::FirstValues(Links& links, size_t shard, const Cut& cut,
+                         std::shared_ptr<const Scope> scope, const JoinDecision& d,
+                         const std::string& init)
+    : links_(links), shard_(shard), scope_(std::move(scope)), epoch_(d.epoch) {
+  const std::vector<ShardValue> values = shard_values(cut, shard, *scope_);
+  wire::Configure configure = configure_message(cut, shard, values, d, init);
+  for (const TablePlace& t : table_places(cut)) {
+    if (t.shard != shard) continue;
+    auto rows = FirstRowsSource::of(cut, t, *scope_, d.step);
+    configure.tables.push_back(
+        {t.id, t.part, t.parts, to_flatbuffer(cut.trainer.tables[t.table]), rows != nullptr});
+    if (rows) tables_.insert(tables_.begin(), {t.id, std::move(rows)});
+  }
   // A shard without values has nothing more to wait for, and answers this message itself.
-  links.request(shard, values.empty() && tables.empty() ? id : 0,
-                configure_message(cut, shard, values, d, init));
+  if (values.empty() && tables_.empty()) last_ = links[shard].expect_ack();
+  links.request(shard, last_, configure);
+  send_slices(values);
+  advance();
+}
+
+void FirstValues::send_slices(const std::vector<ShardValue>& values) {
   for (size_t i = 0; i < values.size(); ++i) {
     const wire::Bytes all{static_cast<const std::byte*>(values[i].tensor.raw()),
                           values[i].tensor.bytes()};
     for (size_t at = 0; at == 0 || at < all.size(); at += value_chunk) {
       const wire::Bytes part = all.subspan(at, std::min(value_chunk, all.size() - at));
-      const bool last = i + 1 == values.size() && at + part.size() == all.size() && tables.empty();
-      links.request(
-          shard, last ? id : 0,
+      const bool last = i + 1 == values.size() && at + part.size() == all.size() && tables_.empty();
+      if (last) last_ = links_[shard_].expect_ack();
+      links_.request(
+          shard_, last_,
           wire::SetValue{
-              .epoch = d.epoch, .index = static_cast<uint32_t>(i), .offset = at, .last = last},
+              .epoch = epoch_, .index = static_cast<uint32_t>(i), .offset = at, .last = last},
           part);
     }
   }
-  for (const TableOfShard& t : tables)
-    each_rows(t, scope.tensor(t.spec->param), [&](auto bulk, uint32_t rows, bool of_table) {
-      const bool last = of_table && &t == &tables.back();
-      kept.push_back(std::move(bulk));
-      links.request(shard, last ? id : 0,
-                    wire::SetRows{.epoch = d.epoch, .slice = t.id, .rows = rows, .last = last},
-                    kept.back());
-    });
-  links.flush();
+}
+
+bool FirstValues::advance() {
+  LinkState& link = links_[shard_];
+  while (!sent_.empty() && link.acked(sent_.front().id)) sent_.pop_front();
+  while (!tables_.empty() && sent_.size() < rows_in_flight && links_.open(shard_)) {
+    Sent& s = sent_.emplace_back();
+    const uint32_t id = tables_.back().id;
+    if (!tables_.back().rows->next(s.bulk)) tables_.pop_back();
+    s.id = link.expect_ack();
+    if (tables_.empty()) last_ = s.id;
+    links_.request(shard_, s.id, wire::SetRows{epoch_, id, tables_.empty()}, s.bulk);
+  }
+  links_.flush();
+  return last_ != 0 && link.acked(last_);
+}
+
+namespace {
+
+// The rows of a part of a table, as its shard sends them: f(chunk, version) for each piece.
+template <class F>
+void fetch_rows(Links& links, const TablePlace& place, const std::string& name, uint64_t epoch,
+                const WaitUntil& wait, const F& f) {
+  LinkState& link = links[place.shard];
+  const auto what = [&] { return text("rows of '", name, "' from pserver ", link.endpoint()); };
+  std::vector<std::byte> chunk;
+  wire::FetchRows ask{.epoch = epoch, .slice = place.id};
+  do {
+    links.require_open(place.shard);
+    const uint64_t id = link.expect_rows(chunk, most_rows_bytes);
+    links.request(place.shard, id, ask);
+    links.flush();
+    wait(what, [&] { return link.acked(id); });
+    f(std::span<const std::byte>(chunk), link.last_answer().version);
+    ask.from = link.last_answer().next;
+    ++ask.number;
+  } while (ask.from != 0);
+}
+
+// Those with is_sparse alone. Returns the lowest of their versions.
+uint64_t collect_arrays(Links& links, const Cut& cut, const Scope& scope, uint64_t epoch,
+                        const WaitUntil& wait) {
+  uint64_t lowest = ~uint64_t{0};
+  for (const TablePlace& place : table_places(cut)) {
+    const TableSpec& spec = cut.trainer.tables[place.table];
+    if (!spec.first_values_sent) continue;
+    TableArrays arrays(cut, place.table, scope);
+    const PartFormat format = part_format(table_options(spec));
+    uint64_t version = 0;
+    fetch_rows(links, place, spec.param, epoch, wait,
+               [&](std::span<const std::byte> chunk, uint64_t v) {
+                 read_part(chunk, format).each_row([&](const std::byte* row) {
+                   arrays.set_row(format.layout, row);
+                 });
+                 version = v;
+               });
+    arrays.set_powers(version);
+    lowest = std::min(lowest, version);
+  }
+  return lowest;
+}
+
+}  // namespace
+
+void collect_table(Links& links, const Cut& cut, size_t table, uint64_t epoch,
+                   const TableWriter::Sink& sink, const WaitUntil& wait) {
+  const TableSpec& spec = cut.trainer.tables[table];
+  const PartFormat format = part_format(table_options(spec));
+  std::optional<TableWriter> out;
+  for (const TablePlace& place : table_places(cut)) {
+    if (place.table != table) continue;
+    fetch_rows(links, place, spec.param, epoch, wait,
+               [&](std::span<const std::byte> chunk, uint64_t version) {
+                 read_part(chunk, format);
+                 if (!out) out.emplace(sink, TableHead{spec, version});
+                 out->part(chunk);
+               });
+  }
+  out->end();
 }
 
 // What slices share is taken where the slices are furthest behind: that is the step which training
 // goes on from. A shard without slices has never counted.
-uint64_t collect_values(Links& links, const Cut& cut, const Scope& scope, const WaitUntil& wait) {
+uint64_t collect_values(Links& links, const Cut& cut, const Scope& scope, uint64_t epoch,
+                        const WaitUntil& wait) {
   std::vector<FetchQueue> queues;
   for (size_t shard = 0; shard < links.size(); ++shard) {
     const std::vector<ShardValue> values = slice_values(cut, shard, scope);
@@ -225,12 +259,13 @@ uint64_t collect_values(Links& links, const Cut& cut, const Scope& scope, const 
     if (version < step) last = q.shard();
     step = std::min(step, version);
   }
+  step = std::min(step, collect_arrays(links, cut, scope, epoch, wait));
   const std::vector<ShardValue> shared = shared_values(cut, last, scope);
   if (shared.empty()) return step;
   queues.clear();
   queues.emplace_back(links, last, shared);
   fetch_all(queues, wait);
-  return links[last].lowest_version();
+  return std::min(step, links[last].lowest_version());
 }
 
 }  // namespace paddle

@@ -14,7 +14,7 @@ struct Rewind {
   std::optional<wire::Position> place;
   std::string why;
   bool place_lost = false;  // a pserver that knew it came back empty: the data begins anew
-  bool over = false;  // the job has ended, and this trainer had finished: nothing is left to do
+  bool over = false;        // the job has its result: nothing is left to do for this trainer
 };
 
 }  // namespace paddle

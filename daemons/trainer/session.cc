@@ -13,6 +13,7 @@
 #include "trainer/cut_options.h"
 #include "trainer/data_source.h"
 #include "trainer/model_directory.h"
+#include "trainer/table_rows.h"
 
 namespace paddle {
 namespace {
@@ -133,6 +134,10 @@ Reader* Session::test_data() {
 void Session::initialize() {
   executor_.run(model_.net.startup, scope_);
   load_initial_model(*this);
+  if (const auto* files = scope_.find_part<TableFiles>()) {
+    take_first_rows(cut_, *files);
+    model_.test.tables = cut_.trainer.tables;
+  }
 }
 
 Names Session::field_names(const Reader& reader) const {

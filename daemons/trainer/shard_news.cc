@@ -17,6 +17,8 @@ ShardNews news_of(wire::BeatAck ack, Time now) {
           .failure = std::move(ack.failure),
           .finished = ack.finished,
           .saved = ack.saved,
+          .result = ack.result,
+          .left = ack.left,
           .heard = now};
 }
 
@@ -34,6 +36,8 @@ ShardNews merged(std::span<const ShardNews> shards, std::span<const uint64_t> in
     if (out.failure.empty() && same_process) out.failure = n.failure;
     out.finished = std::min(out.finished, present ? n.finished : 0);
     out.saved = out.saved || (present && n.saved);
+    out.result = out.result || (present && n.result);
+    if (present) out.left = std::max(out.left, n.left);
   }
   return out;
 }

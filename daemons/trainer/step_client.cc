@@ -1,5 +1,6 @@
 #include "trainer/step_client.h"
 
+#include <algorithm>
 #include <cstring>
 #include <set>
 
@@ -51,6 +52,12 @@ void StepClient::keep_first() {
     names.insert(s.param);
     names.insert(s.states.begin(), s.states.end());
   }
+  for (size_t t = 0; t < cut_.trainer.tables.size(); ++t)
+    if (cut_.trainer.tables[t].first_values_sent) {
+      names.insert(cut_.trainer.tables[t].param);
+      for (const auto& [slot, var] : cut_.table_inputs[t])
+        if (slot != "Grad") names.insert(var);
+    }
   for (const std::string& name : names) {
     const Variable* v = scope_.find(name);
     require(v != nullptr && !v->tensor.empty(), Error::Kind::config, "the variable '", name,
@@ -85,6 +92,9 @@ void StepClient::join() {
   keep_first();
   hold();
   const Rewind start = client_.join(0);
+  require(!start.over, Error::Kind::peer,
+          "the job ended: all its trainers had finished, this one too; to train again start all of "
+          "them");
   joined_ = true;
   step_ = start.step;
   if (step_ == 0) {
@@ -188,10 +198,31 @@ void StepClient::collect() {
   });
 }
 
+void StepClient::look_up(Plan& plan, uint64_t step, const std::function<void()>& feed) {
+  retried([&] {
+    client_.refresh(step_);
+    feed();
+    plan.run(step);
+  });
+}
+
+// A stream that broke cannot go on in the middle: the caller saves anew.
+void StepClient::save_table(const std::string& param, const TableWriter::Sink& sink) {
+  ready();
+  client_.refresh(step_);
+  client_.save_table(param, sink);
+}
+
+// Whether the pservers keep tables that are arrays in the scope.
+bool StepClient::has_arrays() const {
+  return std::any_of(cut_.trainer.tables.begin(), cut_.trainer.tables.end(),
+                     [](const TableSpec& t) { return t.first_values_sent; });
+}
+
 void StepClient::close() {
   if (closed_) return;
   retried([&] {
-    if (trainer() == 0) {  // what is saved after this is the end of this trainer's work
+    if (trainer() == 0 || has_arrays()) {  // what is used after this is the end of its work
       client_.refresh(step_);
       client_.collect();
     }

@@ -34,8 +34,13 @@ class StepClient {
   // its feeds, each time that the step is computed. The first step joins the job, and waits for the
   // pservers.
   void run(Plan& plan, const Program& program, const std::function<void()>& feed);
+  // A plan of another program, which looks up rows of the job's tables as they are between two
+  // steps.
+  void look_up(Plan& plan, uint64_t step, const std::function<void()>& feed);
   // Parameters and optimizer state of the pservers into the scope.
   void collect();
+  // A table with is_distributed, as its file has it.
+  void save_table(const std::string& param, const TableWriter::Sink& sink);
   // Leaves the job cleanly; others go on. One that made no step joins first, so that no other
   // trainer waits for it. Nothing happens the second time.
   void close();
@@ -57,6 +62,7 @@ class StepClient {
   template <class Body>
   void retried(const Body& body);
   bool waits() const;
+  bool has_arrays() const;
 
   const Cut& cut_;
   Scope& scope_;

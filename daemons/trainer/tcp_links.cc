@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "obs/exchange_times.h"
 
 namespace paddle {
 namespace {
@@ -23,9 +24,12 @@ std::vector<std::string> texts(const std::vector<wire::Endpoint>& endpoints) {
 // One connection: it connects again and again until the shard greets back.
 class TcpLinks::Link : public wire::Handler {
  public:
-  Link(asio::io_context& io, wire::Endpoint to, const wire::Credentials& credentials,
-       LinkState& state)
-      : io_(io), to_(std::move(to)), credentials_(credentials), state_(state) {}
+  Link(TcpLinks& links, wire::Endpoint to, LinkState& state)
+      : links_(links),
+        io_(links.io_),
+        to_(std::move(to)),
+        credentials_(links.credentials_),
+        state_(state) {}
 
   void greet(const wire::Hello& hello) {
     hang_up();
@@ -47,6 +51,7 @@ class TcpLinks::Link : public wire::Handler {
   void handle(wire::Connection& from, wire::Message& message, uint64_t) override {
     if (&from != connection_.get()) return;
     if (std::holds_alternative<wire::Welcome>(message.body)) failed_attempts_ = 0;
+    if (const auto* values = std::get_if<wire::Values>(&message.body)) links_.answered(*values);
     state_.handle(message);
   }
   void arrived(wire::Connection& from) override { from.flush(); }  // what answers made us send
@@ -90,6 +95,7 @@ class TcpLinks::Link : public wire::Handler {
     state_.handle(message);
   }
 
+  TcpLinks& links_;
   asio::io_context& io_;
   const wire::Endpoint to_;
   const wire::Credentials& credentials_;
@@ -107,7 +113,7 @@ TcpLinks::TcpLinks(const std::vector<wire::Endpoint>& shards, wire::Credentials 
       credentials_(std::move(credentials)),
       heartbeat_(shards, credentials_) {
   for (size_t i = 0; i < shards.size(); ++i)
-    links_.push_back(std::make_unique<Link>(io_, shards[i], credentials_, (*this)[i]));
+    links_.push_back(std::make_unique<Link>(*this, shards[i], (*this)[i]));
 }
 
 TcpLinks::~TcpLinks() {
@@ -121,15 +127,38 @@ void TcpLinks::hang_up(size_t shard) { links_[shard]->hang_up(); }
 bool TcpLinks::open(size_t shard) const { return links_[shard]->open(); }
 
 void TcpLinks::send(uint32_t shard, const wire::Push& push, std::span<const wire::Bytes> bulk) {
-  if (links_[shard]->open()) links_[shard]->connection().send(0, push, bulk);
+  if (!links_[shard]->open()) return;
+  sent(push.parts, true);
+  links_[shard]->connection().send(0, push, bulk);
 }
 
 void TcpLinks::send(uint32_t shard, const wire::Pull& pull) {
-  if (links_[shard]->open()) links_[shard]->connection().send(0, pull);
+  if (!links_[shard]->open()) return;
+  sent(pull.parts, false);
+  links_[shard]->connection().send(0, pull);
 }
 
 void TcpLinks::send(uint32_t shard, const wire::PullRows& pull, wire::Bytes ids) {
   if (links_[shard]->open()) links_[shard]->connection().send(0, pull, ids);
+}
+
+template <class Part>
+void TcpLinks::sent(std::span<const Part> parts, bool push) {
+  const Time now = Clock::now();
+  for (const Part& part : parts) {
+    if (part.slice >= sent_.size()) sent_.resize(part.slice + 1);
+    sent_[part.slice] = {now, push};
+  }
+}
+
+// A message counts once, however many slices it answers.
+void TcpLinks::answered(const wire::Values& values) {
+  if (values.parts.empty() || values.parts[0].slice >= sent_.size()) return;
+  SentTime& asked = sent_[values.parts[0].slice];
+  if (asked.time == Time{}) return;
+  const auto time = std::chrono::nanoseconds(Clock::now() - std::exchange(asked.time, Time{}));
+  (asked.push ? exchange_times().push : exchange_times().pull)
+      .observe(static_cast<uint64_t>(time.count()));
 }
 
 void TcpLinks::request(size_t shard, uint64_t id, const wire::Body& body, wire::Bytes bulk) {

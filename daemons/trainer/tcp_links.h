@@ -40,6 +40,13 @@ class TcpLinks final : public Links {
 
  private:
   class Link;
+  struct SentTime {
+    Time time{};  // Time{}: nothing, or it was answered
+    bool push = false;
+  };
+  template <class Part>
+  void sent(std::span<const Part> parts, bool push);
+  void answered(const wire::Values& values);
 
   asio::io_context io_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_;
@@ -48,6 +55,7 @@ class TcpLinks final : public Links {
   std::vector<std::unique_ptr<Link>> links_;
   Heartbeat heartbeat_;
   Time last_poll_{};
+  std::vector<SentTime> sent_;  // by id of the slice: what was sent last
 };
 
 }  // namespace paddle

@@ -39,6 +39,8 @@ class TrainLoop {
     const TrainPosition first = s_.at;
     if (client_) {
       const Rewind start = client_->join(s_.at.step);
+      if (start.over)
+        return log_note("all trainers of this job had finished: nothing is left to do");
       log_note(text("joined as trainer ", client_->trainer(), " of ", client_->trainers(),
                     " at step ", start.step));
       emit(

@@ -86,16 +86,22 @@ void Columns::append(const Columns& other, const std::string& file) {
   }
 }
 
+std::span<const std::byte> Columns::bytes_of(size_t field, uint32_t row) const {
+  const Column& c = columns_[field];
+  if (const size_t record = record_bytes(fields_[field]); fields_[field].lod_level == 0)
+    return {c.bytes.data() + row * record, record};
+  const size_t element = size_of(fields_[field].dtype);
+  const uint64_t begin = row == 0 ? 0 : c.ends[row - 1];
+  return {c.bytes.data() + begin * element, (c.ends[row] - begin) * element};
+}
+
 void Columns::permute_field(size_t field, std::span<const uint32_t> order) {
-  const Column& from = columns_[field];
   Column to;
-  const bool dense = fields_[field].lod_level == 0;
-  const size_t element = size_of(fields_[field].dtype), record = record_bytes(fields_[field]);
   for (const uint32_t row : order) {
-    const size_t begin = dense ? row * record : (row == 0 ? 0 : from.ends[row - 1]) * element;
-    const size_t end = dense ? begin + record : from.ends[row] * element;
-    to.bytes.append(from.bytes.data() + begin, end - begin);
-    if (!dense) to.ends.push_back(to.bytes.size() / element);
+    const std::span<const std::byte> record = bytes_of(field, row);
+    to.bytes.append(record.data(), record.size());
+    if (fields_[field].lod_level > 0)
+      to.ends.push_back(to.bytes.size() / size_of(fields_[field].dtype));
   }
   columns_[field] = std::move(to);
 }

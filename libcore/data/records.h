@@ -74,6 +74,8 @@ class Columns : public Records {
   void add_run(size_t field, std::span<const T> values) {
     columns_[field].bytes.append(values.data(), values.size_bytes());
   }
+  // What a record has in a field.
+  std::span<const std::byte> bytes_of(size_t field, uint32_t row) const;
   // Forgets what was added since the last record ended.
   void drop_record();
   // Ends the record: every dense field has its elements by now. Throws Error(data) above the limit.

@@ -15,7 +15,8 @@ struct SlotSpec {
   std::string command = "cat";   // open_command() says what it gets
   HdfsConfig hdfs;
   int64_t batch_size = 32;
-  bool record_ids = false;  // lines begin with "1 <id of the record>", which is passed over
+  bool record_ids = false;  // lines begin with "1 <id of the record>"
+  bool keeps_ids = false;   // SlotMemory only: for merge_by_id()
   // Set to make waiting readers end; shared with them.
   std::shared_ptr<std::atomic<bool>> stop = std::make_shared<std::atomic<bool>>(false);
   uint64_t memory_limit = uint64_t{64} << 30;  // SlotMemory only
@@ -67,6 +68,11 @@ class SlotMemory {
   // Makes a load() that another thread is in throw Error(io) soon.
   void stop() { *spec_.stop = true; }
   void shuffle_records(uint64_t seed);
+  // Makes one record of those that were loaded with the same id since the last call: every slot is
+  // that of the record which has something else than zeros there. Records are dropped, and a
+  // warning says how many, where two of an id have the same slot, or where it has not `count` of
+  // them (0: any number). What stays is in the order of the ids. Needs `keeps_ids`.
+  void merge_by_id(size_t count);
   // Exchanges the values of these slots among the records, each slot by itself: what a model loses
   // by that is what the slot is worth to it. Throws Error(config) for a name that is no slot.
   void shuffle_slots(const std::vector<std::string>& names, uint64_t seed);
@@ -80,6 +86,7 @@ class SlotMemory {
  private:
   SlotSpec spec_;
   Columns columns_;
+  Columns ids_;  // of the last records; those before are merged
   std::vector<uint32_t> order_;
   std::mutex mutex_;
   size_t at_ = 0;

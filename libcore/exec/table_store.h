@@ -6,10 +6,10 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "exec/lower_tables.h"
+#include "exec/table_stream.h"
 #include "graph/kernel.h"
 #include "graph/table_spec.h"
 #include "table/table.h"
@@ -38,14 +38,10 @@ class TableStore {
   Names names() const;
   uint64_t generation() const { return generation_; }
 
-  using Sink = std::function<void(std::string_view bytes)>;
-  // The next bytes of a file into `to`, as many as it is long; false where the file ends before.
-  using Source = std::function<bool(std::span<char> to)>;
-  // A table as a stream of bytes with checksums (table_stream.cc). It begins with all that is known
-  // of the table, so that a process without the program that trained it can read it too.
+  using Sink = TableWriter::Sink;
   void save(const std::string& param, const Sink& sink);
   // Takes the place of what is there under this name, once it is whole. Throws Error(data).
-  void load(const std::string& param, const Source& source, const std::string& file);
+  void load(const std::string& param, TableReader& in);
 
  private:
   Kept make(TableSpec spec) const;
@@ -58,10 +54,18 @@ class TableStore {
 // Tables as files of a directory (table_file_name()). A table that nothing has looked up yet has
 // none.
 void save_tables(TableStore& store, const Names& tables, const std::string& directory);
+// One of these files, whole or not at all. Throws Error(io), and what `save` throws.
+void write_table_file(const std::string& directory, const std::string& table,
+                      const std::function<void(const TableWriter::Sink&)>& save);
 // Throws Error(data or io); `missing` is told of tables without a file, and where it is empty this
 // is an error too.
 void load_tables(TableStore& store, const Names& tables, const std::string& directory,
                  const std::function<void(const std::string& table)>& missing = {});
+
+// The files that load_tables() reads, by table.
+std::map<std::string, std::string> find_table_files(
+    const Names& tables, const std::string& directory,
+    const std::function<void(const std::string& table)>& missing = {});
 
 // What the rows of a plan are pulled from and pushed to: the tables of its scope. An update happens
 // at once, with the number of updates before it as its step, as a shard does it.

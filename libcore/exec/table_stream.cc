@@ -1,21 +1,23 @@
-// A table as bytes: the line "PDTABLE1", a text of lines "key value" with its length and checksum,
-// then the parts of a dump (table/dump.cc), each behind its length; a length of 0 ends them.
-// Numbers are little-endian, 8 bytes.
+#include "exec/table_stream.h"
+
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <memory>
 #include <sstream>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "exec/table_store.h"
 #include "table/checksum.h"
+#include "table/part.h"
 
 namespace paddle {
 namespace {
 
-constexpr std::string_view stream_magic = "PDTABLE1";
+constexpr std::string_view stream_magic = "PDTABLE2";
 constexpr uint64_t most_text = 1 << 20, most_part = uint64_t{1} << 30;
 
 // Every field of a spec that the rows depend on, by its name in the text.
@@ -40,13 +42,13 @@ void each_field(Spec& s, const F& f) {
   f("evict", s.evict);
 }
 
-std::string head_text(const TableStore::Kept& k) {
+std::string head_text(const TableHead& head) {
   std::ostringstream out;
   out.precision(std::numeric_limits<float>::max_digits10);
-  out << "param " << k.spec.param << "\nversion " << k.version << "\nrows " << k.table->rows()
-      << "\n";
-  each_field(k.spec, [&](const char* name, const auto& v) { out << name << ' ' << v << "\n"; });
-  for (const auto& [name, value] : k.spec.settings) out << "set." << name << ' ' << value << "\n";
+  out << "param " << head.spec.param << "\nversion " << head.version << "\n";
+  each_field(head.spec, [&](const char* name, const auto& v) { out << name << ' ' << v << "\n"; });
+  for (const auto& [name, value] : head.spec.settings)
+    out << "set." << name << ' ' << value << "\n";
   return out.str();
 }
 
@@ -61,29 +63,22 @@ bool read_value(const std::string& text, T& to) {
   }
 }
 
-struct Head {
-  TableStore::Kept kept;
-  uint64_t rows = 0;
-};
-
-Head read_head(const std::string& text, const std::string& file) {
-  Head head;
-  TableStore::Kept& k = head.kept;
+TableHead read_head(const std::string& text, const std::string& file) {
+  TableHead head;
   std::istringstream in(text);
   for (std::string line; std::getline(in, line);) {
     const size_t space = line.find(' ');
     const std::string key = line.substr(0, space);
     const std::string value = space == std::string::npos ? "" : line.substr(space + 1);
     bool good = false;
-    if (key == "param") good = read_value(value, k.spec.param);
-    if (key == "version") good = read_value(value, k.version);
-    if (key == "rows") good = read_value(value, head.rows);
+    if (key == "param") good = read_value(value, head.spec.param);
+    if (key == "version") good = read_value(value, head.version);
     if (key.starts_with("set.")) {
       float number = 0;
       good = read_value(value, number);
-      k.spec.settings.emplace_back(key.substr(4), number);
+      head.spec.settings.emplace_back(key.substr(4), number);
     }
-    each_field(k.spec, [&](const char* name, auto& v) {
+    each_field(head.spec, [&](const char* name, auto& v) {
       if (key == name) good = read_value(value, v);
     });
     require(good, Error::Kind::data, "'", file, "' describes its table by the line '", line,
@@ -92,29 +87,11 @@ Head read_head(const std::string& text, const std::string& file) {
   return head;
 }
 
-void put_number(const TableStore::Sink& sink, uint64_t n) {
-  sink({reinterpret_cast<const char*>(&n), sizeof n});
+uint64_t rows_in(std::span<const std::byte> chunk) {
+  PartHead head{};
+  std::memcpy(&head, chunk.data(), std::min(chunk.size(), sizeof head));
+  return head.rows;
 }
-
-class Reading {
- public:
-  Reading(const TableStore::Source& source, const std::string& file)
-      : source_(source), file_(file) {}
-  void bytes(std::span<char> to) {
-    require(source_(to), Error::Kind::data, "'", file_, "' ends too early: it is damaged");
-  }
-  uint64_t number(uint64_t most) {
-    uint64_t n = 0;
-    bytes({reinterpret_cast<char*>(&n), sizeof n});
-    require(n <= most, Error::Kind::data, "'", file_, "' has a part of ", n,
-            " bytes: it is damaged");
-    return n;
-  }
-
- private:
-  const TableStore::Source& source_;
-  const std::string& file_;
-};
 
 // Ends the dump whatever happens.
 struct Dump {
@@ -127,86 +104,137 @@ struct Dump {
 
 }  // namespace
 
+TableWriter::TableWriter(Sink sink, const TableHead& head) : sink_(std::move(sink)) {
+  const std::string text = head_text(head);
+  sink_(stream_magic);
+  number(text.size());
+  sink_(text);
+  number(checksum64(text.data(), text.size()));
+}
+
+void TableWriter::number(uint64_t n) { sink_({reinterpret_cast<const char*>(&n), sizeof n}); }
+
+void TableWriter::part(std::span<const std::byte> chunk) {
+  number(chunk.size());
+  sink_({reinterpret_cast<const char*>(chunk.data()), chunk.size()});
+  rows_ += rows_in(chunk);
+}
+
+void TableWriter::end() {
+  number(0);
+  number(rows_);
+}
+
+TableReader::TableReader(Source source, std::string file)
+    : source_(std::move(source)), file_(std::move(file)) {
+  std::string magic(stream_magic.size(), ' ');
+  bytes(magic);
+  require(magic == stream_magic, Error::Kind::data, "'", file_, "' is no file of a sparse table");
+  std::string text(number(most_text), ' ');
+  bytes(text);
+  require(number(std::numeric_limits<uint64_t>::max()) == checksum64(text.data(), text.size()),
+          Error::Kind::data, "'", file_, "' is damaged: the checksum of its beginning is wrong");
+  head_ = read_head(text, file_);
+}
+
+void TableReader::bytes(std::span<char> to) {
+  require(source_(to), Error::Kind::data, "'", file_, "' ends too early: it is damaged");
+}
+
+uint64_t TableReader::number(uint64_t most) {
+  uint64_t n = 0;
+  bytes({reinterpret_cast<char*>(&n), sizeof n});
+  require(n <= most, Error::Kind::data, "'", file_, "' has a part of ", n, " bytes: it is damaged");
+  return n;
+}
+
+bool TableReader::next(std::vector<std::byte>& chunk) {
+  chunk.resize(number(most_part));
+  bytes({reinterpret_cast<char*>(chunk.data()), chunk.size()});
+  rows_ += rows_in(chunk);
+  if (!chunk.empty()) return true;
+  const uint64_t rows = number(std::numeric_limits<uint64_t>::max());
+  require(rows == rows_, Error::Kind::data, "'", file_, "' has ", rows_, " rows, expected ", rows,
+          ": it is damaged");
+  return false;
+}
+
+TableReader::Source file_source(const std::string& path) {
+  auto file = std::make_shared<std::ifstream>(path, std::ios::binary);
+  if (!*file) throw io_error("open", path, errno);
+  return [file](std::span<char> to) {
+    return static_cast<bool>(file->read(to.data(), static_cast<std::streamsize>(to.size())));
+  };
+}
+
 void TableStore::save(const std::string& param, const Sink& sink) {
   const auto it = tables_.find(param);
   require(it != tables_.end(), Error::Kind::config, "the table '", param,
           "' has no value: run the startup program or load a model first");
-  const std::string head = head_text(it->second);
-  sink(stream_magic);
-  put_number(sink, head.size());
-  sink(head);
-  put_number(sink, checksum64(head.data(), head.size()));
+  TableWriter out(sink, {it->second.spec, it->second.version});
   std::vector<std::byte> part;
-  for (Dump dump(*it->second.table); dump.table.dump_part(part);) {
-    put_number(sink, part.size());
-    sink({reinterpret_cast<const char*>(part.data()), part.size()});
-  }
-  put_number(sink, 0);
+  for (Dump dump(*it->second.table); dump.table.dump_part(part);) out.part(part);
+  out.end();
 }
 
-void TableStore::load(const std::string& param, const Source& source, const std::string& file) {
-  Reading in(source, file);
-  std::string magic(stream_magic.size(), ' ');
-  in.bytes(magic);
-  require(magic == stream_magic, Error::Kind::data, "'", file, "' is no file of a sparse table");
-  std::string text(in.number(most_text), ' ');
-  in.bytes(text);
-  require(in.number(std::numeric_limits<uint64_t>::max()) == checksum64(text.data(), text.size()),
-          Error::Kind::data, "'", file, "' is damaged: the checksum of its beginning is wrong");
-  const Head head = read_head(text, file);
-  const Kept& read = head.kept;
-  require(read.spec.param == param, Error::Kind::data, "'", file, "' holds the table '",
-          read.spec.param, "', not '", param, "'");
-  Kept next = make(read.spec);
-  next.version = read.version;
-  std::vector<std::byte> part;
-  while (const uint64_t bytes = in.number(most_part)) {
-    part.resize(bytes);
-    in.bytes({reinterpret_cast<char*>(part.data()), part.size()});
-    next.table->load_part(part);
-  }
-  require(next.table->rows() == head.rows, Error::Kind::data, "'", file, "' has ",
-          next.table->rows(), " rows, expected ", head.rows, ": it is damaged");
-  firsts_[param] = {read.spec.init, read.spec.init_a, read.spec.init_b, read.spec.seed};
+void TableStore::load(const std::string& param, TableReader& in) {
+  const TableHead& head = in.head();
+  require(head.spec.param == param, Error::Kind::data, "the file is one of the table '",
+          head.spec.param, "', not '", param, "'");
+  Kept next = make(head.spec);
+  next.version = head.version;
+  for (std::vector<std::byte> part; in.next(part);) next.table->load_part(part);
+  require(next.table->rows() == in.rows(), Error::Kind::data, "the file of the table '", param,
+          "' has ", in.rows(), " rows of ", next.table->rows(), " ids: it is damaged");
+  firsts_[param] = {head.spec.init, head.spec.init_a, head.spec.init_b, head.spec.seed};
   tables_[param] = std::move(next);
   ++generation_;
 }
 
+void write_table_file(const std::string& directory, const std::string& table,
+                      const std::function<void(const TableWriter::Sink&)>& save) {
+  const std::string path = directory + "/" + table_file_name(table), aside = path + ".new";
+  make_directories(std::filesystem::path(path).parent_path().string());
+  std::ofstream file(aside, std::ios::binary);
+  if (!file) throw io_error("create", path, errno);
+  save([&](std::string_view bytes) {
+    if (!file.write(bytes.data(), static_cast<std::streamsize>(bytes.size())))
+      throw io_error("write", path, errno);
+  });
+  file.close();
+  if (!file) throw io_error("write", path, errno);
+  if (std::rename(aside.c_str(), path.c_str()) != 0) throw io_error("put in place", path, errno);
+}
+
 void save_tables(TableStore& store, const Names& tables, const std::string& directory) {
+  for (const std::string& name : tables)
+    if (store.find(name) != nullptr)
+      write_table_file(directory, name,
+                       [&](const TableWriter::Sink& sink) { store.save(name, sink); });
+}
+
+std::map<std::string, std::string> find_table_files(
+    const Names& tables, const std::string& directory,
+    const std::function<void(const std::string& table)>& missing) {
+  std::map<std::string, std::string> out;
   for (const std::string& name : tables) {
-    if (store.find(name) == nullptr) continue;
-    const std::string path = directory + "/" + table_file_name(name), aside = path + ".new";
-    make_directories(std::filesystem::path(path).parent_path().string());
-    std::ofstream file(aside, std::ios::binary);
-    if (!file) throw io_error("create", path, errno);
-    store.save(name, [&](std::string_view bytes) {
-      if (!file.write(bytes.data(), static_cast<std::streamsize>(bytes.size())))
-        throw io_error("write", path, errno);
-    });
-    file.close();
-    if (!file) throw io_error("write", path, errno);
-    if (std::rename(aside.c_str(), path.c_str()) != 0) throw io_error("put in place", path, errno);
+    const std::string path = directory + "/" + table_file_name(name);
+    if (is_file(path)) {
+      out[name] = path;
+      continue;
+    }
+    require(static_cast<bool>(missing), Error::Kind::data, "the table '", name, "' is not in '",
+            directory, "': there is no file '", path, "'");
+    missing(name);
   }
+  return out;
 }
 
 void load_tables(TableStore& store, const Names& tables, const std::string& directory,
                  const std::function<void(const std::string& table)>& missing) {
-  for (const std::string& name : tables) {
-    const std::string path = directory + "/" + table_file_name(name);
-    if (!is_file(path)) {
-      require(static_cast<bool>(missing), Error::Kind::data, "the table '", name, "' is not in '",
-              directory, "': there is no file '", path, "'");
-      missing(name);
-      continue;
-    }
-    std::ifstream file(path, std::ios::binary);
-    if (!file) throw io_error("open", path, errno);
-    store.load(
-        name,
-        [&](std::span<char> to) {
-          return static_cast<bool>(file.read(to.data(), static_cast<std::streamsize>(to.size())));
-        },
-        path);
+  for (const auto& [name, path] : find_table_files(tables, directory, missing)) {
+    TableReader in(file_source(path), path);
+    store.load(name, in);
   }
 }
 

@@ -186,12 +186,20 @@ std::optional<FoundTable> table_of(const Block& block, const std::string& param,
   fill_update(block, u, search, t.spec);
   t.update.insert(c.update.begin(), c.update.end());
   t.own = own_variables(block, t);
+  for (const SlotDef& slot : op_def(u.rule->type).in)
+    if (u.rule->in.has(slot.name)) t.inputs[slot.name] = u.rule->in[slot.name][0];
   return t;
 }
 
 }  // namespace
 
 bool is_lookup(const Op& op) { return op.type == "lookup_table" || op.type == "lookup_table_v2"; }
+bool looks_up(const Program& program, const std::string& param) {
+  const auto& ops = program.global().ops();
+  return std::any_of(ops.begin(), ops.end(), [&](const auto& op) {
+    return is_lookup(*op) && op->in["W"].size() == 1 && op->in["W"][0] == param;
+  });
+}
 bool is_lookup_grad(const Op& op) {
   return op.type == "lookup_table_grad" || op.type == "lookup_table_v2_grad";
 }
@@ -241,6 +249,7 @@ TakenTables take_tables(Program& main, const Program& startup) {
                                 }});
   TakenTables taken;
   std::set<const Op*> lookups, gone;
+  std::set<std::string> own;
   for (const FoundTable& t : found) {
     const TableSpec& spec = t.spec;
     require(!spec.grad.empty(), no_table, "nothing trains the table '", spec.param,
@@ -252,8 +261,10 @@ TakenTables take_tables(Program& main, const Program& startup) {
     if (!t.note.empty()) taken.notes.push_back(t.note);
     lookups.insert(t.lookups.begin(), t.lookups.end());
     gone.insert(t.update.begin(), t.update.end());
-    taken.states.insert(t.own.begin(), t.own.end());
+    own.insert(t.own.begin(), t.own.end());
+    if (t.is_distributed) taken.states.insert(t.own.begin(), t.own.end());
     main.tables.push_back(spec);
+    taken.inputs.push_back(t.inputs);
   }
   for (const auto& op : block.ops()) {
     if (gone.count(op.get())) continue;
@@ -265,7 +276,7 @@ TakenTables take_tables(Program& main, const Program& startup) {
             spec.grad, "' of the table '", spec.param,
             "' has parts that are no rows: only lookups may read a table");
   block.remove_ops([&](const Op& op) { return gone.count(&op) > 0; });
-  block.remove_vars(taken.states);
+  block.remove_vars(own);
   main.touch();
   return taken;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -23,11 +24,15 @@ std::optional<FirstRows> first_rows_of(const Op& op, uint32_t program_seed);
 // The same for a variable of a startup program, by the one op that makes it.
 std::optional<FirstRows> first_rows_of(const Program& startup, const std::string& var);
 
+// Variables by the slot of an op.
+using SlotVars = std::map<std::string, std::string>;
+
 struct FoundTable {
   TableSpec spec;               // spec.grad is "" where nothing updates the table
   std::set<const Op*> lookups;  // and their gradients
   std::set<const Op*> update;   // what the table does itself from its gradient on
   Names own;                    // variables that only `update` uses, but for the learning rate
+  SlotVars inputs = {};         // of the optimizer op: states, powers
   bool is_distributed = false;  // else is_sparse alone
   std::string note = {};        // not "": a sentence on what the table does otherwise
 };
@@ -47,7 +52,10 @@ std::vector<FoundTable> find_tables(const Program& program, const Block& block,
                                     const TableSearch& search);
 
 struct TakenTables {
-  std::set<std::string> states;  // variables that tables keep, or that only their updates had
+  // Variables that only the updates of tables with is_distributed had; those of others stay in the
+  // startup program, where their first values come from.
+  std::set<std::string> states;
+  std::vector<SlotVars> inputs;  // FoundTable::inputs, in the order of Program::tables
   std::vector<std::string> notes;
 };
 // Moves the tables of a program that trains into Program::tables: gradients of their lookups become
@@ -63,6 +71,8 @@ Names table_names(const Program& program);
 // The file of a table beside those of variables.
 inline std::string table_file_name(const std::string& param) { return param + ".table"; }
 
+// Whether an op of the program looks up rows of a parameter.
+bool looks_up(const Program& program, const std::string& param);
 bool is_lookup(const Op& op);       // lookup_table, lookup_table_v2
 bool is_lookup_grad(const Op& op);  // their gradients
 

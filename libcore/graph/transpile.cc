@@ -111,13 +111,14 @@ Cut transpile(const Program& main, const Program& startup, const TranspileOption
   Program dense(main);
   Program first(startup);
   if (options.tables) {
-    const TakenTables taken = take_tables(dense, startup);
+    TakenTables taken = take_tables(dense, startup);
     cut.notes = taken.notes;
+    cut.table_inputs = std::move(taken.inputs);
     drop_states(first.global(), taken.states);
   } else if (const Names tables = table_names(main); !tables.empty()) {
-    throw Error(Error::Kind::config, "pservers cannot keep the sparse table '", tables[0],
-                "' of this job yet (is_distributed): train it in one process, or set is_sparse in "
-                "place of is_distributed, and pservers keep it as a dense parameter");
+    throw Error(Error::Kind::config, "geo mode cannot train the sparse table '", tables[0],
+                "' (is_distributed): train in another mode, or set is_sparse in place of "
+                "is_distributed, and pservers keep it as a dense parameter");
   }
   for (const std::string& table : make_gradients_dense(dense))
     cut.notes.push_back(text("the gradient of '", table,

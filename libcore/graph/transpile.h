@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,6 +67,8 @@ struct Cut {
   // Which shards keep the tables of `trainer`: indices into the endpoints, dense ones first. The
   // row of an id is in part shard_of(id, table_shards.size()), which the shard of that place keeps.
   std::vector<size_t> table_shards;
+  // Of each of these tables: the variables of the program that was cut which its update took.
+  std::vector<std::map<std::string, std::string>> table_inputs;
   Names shared;  // what every pserver half keeps a copy of: learning rates, the step counter
   std::vector<std::string> notes;  // sentences: where the cut is not what one might expect
 };

@@ -7,7 +7,6 @@ namespace {
 
 using reducing::lanes;
 using reducing::Loops;
-using reducing::reduce_block;
 
 const char* at(const void* x, int64_t index, size_t size) {
   return static_cast<const char*>(x) + static_cast<size_t>(index) * size;
@@ -22,12 +21,12 @@ void* buffer_for(Scratch& scratch, int64_t count, size_t size) {
 // One long array: blocks of a fixed size, joined in order.
 void reduce_all(const Device& device, Scratch& scratch, const Loops& loops, int64_t n,
                 const void* x, void* out) {
-  const int64_t blocks = (n + reduce_block - 1) / reduce_block;
+  const int64_t blocks = (n + reducing::reduce_block - 1) / reducing::reduce_block;
   void* part = buffer_for(scratch, blocks, loops.size);
   device.pool().parallel_for(blocks, 2, [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) {
-      const int64_t first = b * reduce_block;
-      loops.rows(0, 1, std::min(reduce_block, n - first), at(x, first, loops.size),
+      const int64_t first = b * reducing::reduce_block;
+      loops.rows(0, 1, std::min(reducing::reduce_block, n - first), at(x, first, loops.size),
                  at(part, b, loops.size));
     }
   });
@@ -38,7 +37,7 @@ void reduce_all(const Device& device, Scratch& scratch, const Loops& loops, int6
 void reduce_middle(const Device& device, Scratch& scratch, const Loops& loops, int64_t outer,
                    int64_t n, int64_t inner, const void* x, void* out) {
   const auto grain = [&](int64_t work) { return std::max<int64_t>(1, map_grain / (work + 1)); };
-  if (inner == 1 && outer == 1 && n > reduce_block) {
+  if (inner == 1 && outer == 1 && n > reducing::reduce_block) {
     reduce_all(device, scratch, loops, n, x, out);
   } else if (inner == 1) {
     device.pool().parallel_for(outer, grain(n),

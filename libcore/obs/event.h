@@ -37,6 +37,16 @@ struct Listening {
   }
 };
 
+struct Serving {
+  static constexpr const char* kind = "serving";
+  static constexpr const char* when = "the process answers HTTP requests (`--http_port`)";
+  std::string address;
+  template <class Self, class Visit>
+  static void each(Self& e, Visit&& visit) {
+    visit("address", e.address, "http://host:port");
+  }
+};
+
 struct Joined {
   static constexpr const char* kind = "joined";
   static constexpr const char* when = "a trainer has joined the job on all pservers";
@@ -231,8 +241,8 @@ struct Dropped {
 };
 
 using Any =
-    std::variant<Started, Listening, Joined, Training, Progress, Tally, PassEnded, TestResult,
-                 Saved, Waiting, RolledBack, Warning, Failed, Finished, Exit, Dropped>;
+    std::variant<Started, Listening, Serving, Joined, Training, Progress, Tally, PassEnded,
+                 TestResult, Saved, Waiting, RolledBack, Warning, Failed, Finished, Exit, Dropped>;
 
 // Who reports it, and when: the first fields of every line.
 struct Source {

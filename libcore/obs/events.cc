@@ -75,6 +75,7 @@ std::string tables_of(const std::variant<Events...>&) {
 struct ProcessEvents {
   std::unique_ptr<EventWriter> writer;
   event::Source source;
+  EventObserver observer;
 };
 ProcessEvents& process_events() {
   static ProcessEvents events;
@@ -145,23 +146,25 @@ bool EventWriter::write(const std::string& line) {
   return n > 0 && !torn_;
 }
 
-void start_events(const std::string& path, const std::string& role) {
+void start_events(const std::string& path, const std::string& role, EventObserver observer) {
   ProcessEvents& events = process_events();
   set_log_observer(nullptr);
   set_exit_observer(nullptr);
   events.writer.reset();
-  if (path.empty()) return;
-  events.writer = std::make_unique<EventWriter>(path);
+  events.observer = std::move(observer);
+  if (!path.empty()) events.writer = std::make_unique<EventWriter>(path);
+  if (!events_on()) return;
   events.source = {role, this_process()};
   set_log_observer(emit_log_line);
   set_exit_observer([](int code, const std::string& reason) { emit(event::Exit{code, reason}); });
 }
 
-bool events_on() { return process_events().writer != nullptr; }
+bool events_on() { return process_events().writer || process_events().observer; }
 
 void emit(const event::Any& event) {
   ProcessEvents& events = process_events();
   if (events.writer) events.writer->put(event, events.source);
+  if (events.observer) events.observer(event);
 }
 
 void emit_line(const std::string& line) {

@@ -3,6 +3,7 @@
 // that a full pipe or a full disk does not take is dropped and counted.
 #pragma once
 
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -45,9 +46,13 @@ class EventWriter {
   bool torn_ = false;  // the last line was written in part
 };
 
-// From here on emit() writes to `path`, and warnings, errors and the end of the process are events
-// too. "" writes nothing. Throws Error(io). To be called before other threads emit.
-void start_events(const std::string& path, const std::string& role);
+// Called in the thread that emits.
+using EventObserver = std::function<void(const event::Any& event)>;
+
+// From here on emit() writes to `path` and calls `observer`, and warnings, errors and the end of
+// the process are events too. "" writes nothing. Throws Error(io). To be called before other
+// threads emit.
+void start_events(const std::string& path, const std::string& role, EventObserver observer = {});
 bool events_on();
 void emit(const event::Any& event);
 // A line that another process wrote, with its newline.

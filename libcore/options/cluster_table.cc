@@ -242,6 +242,59 @@ OptionTable status_options() {
                answer_rows()});
 }
 
+OptionTable admin_options() {
+  return join({{pservers_row()},
+               port_rows(),
+               security_rows(),
+               {{"wait_seconds", OptionType::integer, "60",
+                 "How long to wait until a snapshot is on the disk", "Output", between(1, 86400)}},
+               answer_rows()});
+}
+
+namespace {
+
+OptionTable ui_rows() {
+  const std::string group = "Live page";
+  return {{.name = "ui_port",
+           .type = OptionType::integer,
+           .default_value = "0",
+           .help = "Port of the live page (docs/ui.md); 0 lets the kernel choose, -1 opens none",
+           .group = group,
+           .check = between(-1, 65535),
+           .in_job_file = false},
+          {.name = "ui_host",
+           .default_value = "127.0.0.1",
+           .help = "Address that the live page is opened on",
+           .group = group,
+           .in_job_file = false}};
+}
+
+}  // namespace
+
+OptionTable ui_options() {
+  const std::string group = "Job";
+  return join({{pservers_row()},
+               port_rows(),
+               security_rows(),
+               {{"event_file", OptionType::text, "", "File with the events of the job", group},
+                {"workspace", OptionType::text, "", "Workspace of paddle launch", group}},
+               ui_rows(),
+               answer_rows()});
+}
+
+OptionTable logs_options() {
+  using enum OptionType;
+  const std::string group = "Logs";
+  return join(
+      {{{"workspace", text, ".", "Workspace of paddle launch", group},
+        {"log_dir", text, "", "Directory of the logs; \"\" is log/ in the workspace", group},
+        {"follow", flag, "false", "Go on with what is added, until Ctrl-C", group},
+        {"role", text, "", "pserver or trainer: only these", group,
+         one_of({"pserver", "trainer", ""})},
+        {"since", text, "", "Leave out what is older than this: 90s, 15m, 2h, 1d", group}},
+       answer_rows()});
+}
+
 OptionTable run_rows() {
   using enum OptionType;
   const std::string group = "Role";
@@ -331,11 +384,25 @@ OptionTable launch_rows() {
         {"worker_num", integer, "2", "Trainers to start", group, between(1, 1024)},
         {"pin_cpus", flag, "true",
          "Keep each trainer to its share of the processors, where there are enough for all", group},
+        {.name = "tls",
+         .type = flag,
+         .default_value = "false",
+         .help = "On one machine: encrypt what the processes send, with certificates that are made "
+                 "for this job and removed with it",
+         .group = group,
+         .in_job_file = false},
+        {.name = "certs_dir",
+         .default_value = "",
+         .help = "Directory as 'paddle certs' makes it, on every machine of the job: pservers and "
+                 "trainers use TLS with their certificates of it",
+         .group = group,
+         .in_job_file = false},
         {.name = "python",
          .default_value = "python3",
          .help = "What runs the trainers where config is a Python script (*.py)",
          .group = group,
          .in_job_file = false}},
+       ui_rows(),
        machine_rows()});
 }
 
@@ -350,6 +417,8 @@ std::string program_with(const std::string& name) {
   if (has(run_rows())) return "paddle run";
   if (has(launch_rows())) return "paddle launch";
   if (has(status_options())) return "paddle status";
+  if (has(admin_options())) return "paddle admin";
+  if (has(ui_options())) return "paddle ui";
   if (has(token_options())) return "paddle token";
   if (has(certs_options())) return "paddle certs";
   return "";

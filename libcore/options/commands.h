@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "options/option.h"
+
 namespace paddle {
 
 struct Command {
@@ -15,6 +17,7 @@ struct Command {
   // Gets the words after the command's name and returns the exit code. Errors it throws become
   // sentences that start with "<program> <name>: ".
   std::function<int(std::span<const std::string>)> run;
+  std::function<OptionTable()> options = nullptr;  // that it takes; null: none
 };
 
 // "usage: paddle [--help] [<args>]" and one line per command.

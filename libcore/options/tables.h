@@ -29,8 +29,11 @@ Option insecure_row();
 OptionTable token_options();
 OptionTable certs_options();
 
-// paddle status.
+// paddle status, paddle admin, paddle ui, paddle logs.
 OptionTable status_options();
+OptionTable admin_options();
+OptionTable ui_options();
+OptionTable logs_options();
 
 // What paddle run and paddle launch take besides the options of both daemons.
 OptionTable run_rows();

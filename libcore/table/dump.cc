@@ -1,25 +1,17 @@
-// A dump is a sequence of parts (dump_part.h). Rows come by hash, so parts can be read into any
-// number of shards. A dump holds the rows as they were when it began: a row that changes before it
-// is written is copied first (Table::keep_old).
+// A dump is a sequence of parts (part.h). Rows come by hash, so parts can be read into any number
+// of shards. A dump holds the rows as they were when it began: a row that changes before it is
+// written is copied first (Table::keep_old).
 #include <algorithm>
 #include <cstring>
 
 #include "base/error.h"
-#include "table/dump_part.h"
 #include "table/dump_state.h"
 #include "table/table.h"
 
 namespace paddle {
 namespace {
 
-constexpr size_t part_target = size_t{4} << 20;  // bytes after which a part is closed
-constexpr size_t part_scan = size_t{128} << 10;  // rows looked at after which it is closed
-
-void append(std::vector<std::byte>& to, const void* from, size_t bytes) {
-  const size_t at = to.size();
-  to.resize(at + bytes);
-  std::memcpy(to.data() + at, from, bytes);
-}
+constexpr size_t part_scan = size_t{128} << 10;  // rows looked at after which a part is closed
 
 }  // namespace
 
@@ -48,22 +40,16 @@ bool Table::dump_part(std::vector<std::byte>& chunk) {
   const size_t all = (store_.size() + d.saved.size()) * layout_.row_bytes() +
                      removed_.size() * sizeof(uint64_t) + sizeof(PartHead);
   chunk.reserve(std::min(5 * part_target, all));
-  PartHead head{};
-  chunk.resize(sizeof head);
+  PartWriter out(format());
+  out.begin(chunk, d.part);
   if (d.part == 0 && d.since > 0)
     for (const RemovedId& r : removed_)
-      if (r.clock > d.since && r.clock <= d.clock) {
-        append(chunk, &r.id, sizeof r.id);
-        ++head.removed;
-      }
+      if (r.clock > d.since && r.clock <= d.clock) out.remove(r.id);
   const auto write = [&](const std::byte* row) {
-    const uint32_t step = head_of(row)->step;
-    if (step <= d.since) return;  // unchanged, or made after the dump began: 0
-    append(chunk, row, layout_.row_bytes());
-    ++head.rows;
+    if (head_of(row)->step > d.since) out.add(row);  // unchanged, or made since the dump began: 0
   };
   size_t scanned = 0;
-  while (!d.walked && chunk.size() < part_target && scanned < part_scan) {
+  while (!d.walked && !out.full() && scanned < part_scan) {
     d.walked = !store_.visit(d.from, [&](const std::byte* row) {
       ++scanned;
       if (head_of(row)->step > d.clock) row = d.saved.find(head_of(row)->id);
@@ -78,14 +64,23 @@ bool Table::dump_part(std::vector<std::byte>& chunk) {
     }));
     d.ended = true;
   }
-  head.kind = kind_of(options_, layout_.state_numbers);
-  head.clock = d.clock;
-  head.since = d.since;
-  head.part = d.part++;
-  head.last = d.ended;
-  head.row_bytes = static_cast<uint32_t>(layout_.row_bytes());
-  seal_part(chunk, head);
+  ++d.part;
+  out.end(d.clock, d.since, d.ended);
   return true;
+}
+
+bool Table::copy_part(uint64_t& from, uint32_t part, std::vector<std::byte>& chunk) const {
+  PartWriter out(format());
+  chunk.reserve(std::min(5 * part_target, store_.size() * layout_.row_bytes() + sizeof(PartHead)));
+  out.begin(chunk, part);
+  bool more = true;
+  for (size_t scanned = 0; more && !out.full() && scanned < part_scan;)
+    more = store_.visit(from, [&](const std::byte* row) {
+      ++scanned;
+      out.add(row);
+    });
+  out.end(clock_, 0, !more);
+  return more;
 }
 
 void Table::end_dump() {
@@ -96,19 +91,18 @@ void Table::end_dump() {
 }
 
 void Table::load_part(std::span<const std::byte> chunk, uint32_t shard, uint32_t shards) {
+  const PartView part = read_part(chunk, format());
+  const PartHead& head = part.head;
   const auto refuse_unless = [&](bool ok, const char* why) {
     require(ok, Error::Kind::data, "a part of a dump of the table '", options_.name, "' ", why,
             ": use another checkpoint");
   };
-  const PartView part = read_part(chunk, options_.name, kind_of(options_, layout_.state_numbers),
-                                  layout_.row_bytes());
-  const PartHead& head = part.head;
   refuse_unless(head.part == next_part_, "comes out of order, or one before it is missing");
   refuse_unless(head.part > 0 || head.since == 0 || head.since == loaded_mark_,
                 "holds changes to another dump than the one that was read before it");
-  for (size_t at = 0; at < part.removed.size(); at += 8) {
+  for (uint64_t i = 0; i < head.removed; ++i) {
     uint64_t id;
-    std::memcpy(&id, part.removed.data() + at, sizeof id);
+    std::memcpy(&id, part.removed + i * sizeof id, sizeof id);
     store_.erase(id);
   }
   read_rows(part.rows, shard, shards);

@@ -37,7 +37,7 @@ Table::Table(TableOptions options)
       budget_(options_.memory_limit),
       store_(layout_.row_bytes(), budget_),
       waiting_(sizeof(RowHead), budget_),
-      before_(layout_.read_bytes(), old_budget_) {}
+      before_(layout_.read_bytes()) {}
 
 Table::~Table() = default;
 
@@ -209,10 +209,7 @@ void Table::push_absent(std::span<const uint64_t> ids, const float* grads, float
 void Table::keep_old(const std::byte* row) {
   const RowHead& head = *head_of(row);
   // A row may have been removed and made again since: the first copy is the one that counts.
-  if (head.step < round_clock_ && !before_.find(head.id)) {
-    std::byte* copy = before_.insert(head.id);
-    std::memcpy(copy, row, layout_.read_bytes());
-  }
+  if (head.step < round_clock_) before_.add(row);
   if (dump_ && head.step <= dump_->clock && !dump_->walked && row_hash(head.id) >= dump_->from &&
       !dump_->saved.find(head.id)) {
     std::byte* copy = dump_->saved.insert(head.id);

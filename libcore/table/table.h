@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "table/old_rows.h"
+#include "table/part.h"
 #include "table/partition.h"
 #include "table/row_init.h"
 #include "table/row_layout.h"
@@ -113,13 +115,17 @@ class Table {
   };
   bool expire_part(uint64_t& from, uint64_t step, bool dry_run, Expired& sum);
 
-  // A dump of the rows as they are now, written part by part while updates go on; see dump.cc for
-  // the bytes. With `since`, only rows changed after the dump of that mark, and ids removed. One at
-  // a time. The mark is that of the next one.
+  // A dump of the rows as they are now, written part by part (part.h) while updates go on. With
+  // `since`, only rows changed after the dump of that mark, and ids removed. One at a time. The
+  // mark is that of the next one.
   uint64_t begin_dump(uint64_t since = 0);
   // The next part, at most about 8 MB, into `chunk`. False after the last.
   bool dump_part(std::vector<std::byte>& chunk);
   void end_dump();
+  // Without a dump: the rows from `from` on, which starts at 0 and moves on, as part `part`. Done
+  // when it returns false. Updates between two calls are in some parts and not in others.
+  bool copy_part(uint64_t& from, uint32_t part, std::vector<std::byte>& chunk) const;
+  PartFormat format() const { return part_format(options_, layout_); }
   // Takes the rows of a part that belong to this shard of so many. Parts of one dump come in order,
   // dumps from the full one on. Throws Error(data) for damage or a table of another kind.
   void load_part(std::span<const std::byte> chunk, uint32_t shard = 0, uint32_t shards = 1);
@@ -157,7 +163,7 @@ class Table {
   MemoryLimit budget_, old_budget_;  // rows; copies of old ones, which no limit stops
   RowStore store_;
   RowStore waiting_;                            // ids that wait for admission: heads only
-  RowStore before_;                             // values from before the round
+  OldRows before_;                              // values from before the round
   uint32_t clock_ = 0;                          // step + 1 of the last update
   uint32_t round_clock_ = 0;                    // 0 = no round
   uint64_t evict_from_ = 0, waiting_from_ = 0;  // how far evict_part() and expire_part() are

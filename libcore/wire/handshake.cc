@@ -79,7 +79,7 @@ ReadHello read_hello(const ClientHello& hello) {
       hello[10] == std::byte{0} && hello[11] == std::byte{0} && word_at(hello, 20) == 0;
   require(word_at(hello, 0) == handshake_magic && zeros && kind >= 1 &&
               kind <= static_cast<uint8_t>(Grant::Kind::admin) &&
-              role <= static_cast<uint8_t>(Role::observer),
+              role <= static_cast<uint8_t>(Role::admin),
           Error::Kind::protocol, "this is no handshake of the paddle protocol");
   ReadHello out{{static_cast<Grant::Kind>(kind), word_at(hello, 12)},
                 {static_cast<Role>(role), {}}};
@@ -190,15 +190,18 @@ class AwaitsAcceptance final : public Handshake {
 // What a grant alone allows.
 std::string refusal_of(const Grant& grant, const Hello& hello, const std::string& what) {
   using Kind = Grant::Kind;
-  const bool observes = hello.role == Role::observer;
+  const bool observes = hello.role == Role::observer, commands = hello.role == Role::admin;
   const std::string start = text("the ", what, " of this process is for '", name_of(grant), "'");
   switch (grant.kind) {
     case Kind::job: return "";
     case Kind::trainers:
     case Kind::trainer: break;
+    case Kind::admin:
+      return observes || commands ? "" : start + ", which may command and look, and not train";
     case Kind::observer:
-    case Kind::admin: return observes ? "" : start + ", which may look at the status and not train";
+      if (!commands) return observes ? "" : start + ", which may look at the status and not train";
   }
+  if (commands) return start + ", and only an admin may ask for a snapshot or a stop";
   if (observes || grant.kind == Kind::trainers) return "";
   if (hello.takes_id) return start + text(": start it with --trainer_id=", grant.id);
   return hello.trainer == grant.id ? ""
@@ -213,13 +216,13 @@ std::string refusal_of(const Proof& proof, const Hello& hello) {
   if (!why.empty() || !proof.purpose) return why;
   const bool fits =
       hello.role == proof.purpose->role &&
-      (hello.role == Role::observer ||
+      (!takes_part(hello.role) ||
        (hello.takes_id ? !proof.purpose->trainer : proof.purpose->trainer == hello.trainer));
   return fits ? "" : "the greeting says something else than the handshake before it";
 }
 
 Purpose purpose_of(const Hello& hello) {
-  const bool named = hello.role != Role::observer && !hello.takes_id;
+  const bool named = takes_part(hello.role) && !hello.takes_id;
   return {hello.role, named ? std::optional(hello.trainer) : std::nullopt};
 }
 
@@ -227,6 +230,7 @@ Purpose purpose_of(const Hello& hello) {
 Grant grant_for(const Token& token, const Purpose& purpose) {
   if (token.grant.kind != Grant::Kind::job) return token.grant;
   if (purpose.role == Role::observer) return {Grant::Kind::observer, 0};
+  if (purpose.role == Role::admin) return {Grant::Kind::admin, 0};
   if (purpose.trainer) return {Grant::Kind::trainer, *purpose.trainer};
   return {Grant::Kind::trainers, 0};
 }

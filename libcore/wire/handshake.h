@@ -21,7 +21,7 @@ namespace paddle::wire {
 // What a connection is for. Its Hello must say the same.
 struct Purpose {
   Role role = Role::observer;
-  std::optional<uint32_t> trainer;  // none: an observer, or a trainer whose id the pserver chooses
+  std::optional<uint32_t> trainer;  // none: no trainer, or one whose id the pserver chooses
 };
 
 // What the other side of a connection has proven. A pserver without token and certificates leaves

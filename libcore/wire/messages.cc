@@ -22,7 +22,10 @@ static_assert(same(Mode::sync, msg::Mode::sync) && same(Mode::async, msg::Mode::
               same(Mode::half_async, msg::Mode::half_async) && same(Mode::geo, msg::Mode::geo) &&
               same(Mode::geo, msg::Mode::MAX));
 static_assert(same(Role::trainer, msg::Role::trainer) && same(Role::beat, msg::Role::beat) &&
-              same(Role::observer, msg::Role::observer) && same(Role::observer, msg::Role::MAX));
+              same(Role::observer, msg::Role::observer) && same(Role::admin, msg::Role::admin) &&
+              same(Role::admin, msg::Role::MAX));
+static_assert(same(Order::snapshot, msg::Order::snapshot) && same(Order::stop, msg::Order::stop) &&
+              same(Order::stop, msg::Order::MAX));
 static_assert(same(ShardState::empty, msg::ShardState::empty) &&
               same(ShardState::configuring, msg::ShardState::configuring) &&
               same(ShardState::ready, msg::ShardState::ready) &&

@@ -18,7 +18,10 @@ namespace paddle::wire {
 using Bytes = std::span<const std::byte>;
 
 enum class Mode : uint8_t { sync, async, half_async, geo };
-enum class Role : uint8_t { trainer, beat, observer };
+enum class Role : uint8_t { trainer, beat, observer, admin };
+// Whether such a connection belongs to a trainer of the job.
+inline bool takes_part(Role role) { return role == Role::trainer || role == Role::beat; }
+enum class Order : uint8_t { snapshot, stop };
 enum class ShardState : uint8_t { empty, configuring, ready, stopping };
 enum class Phase : uint8_t { finished, bye };
 enum class FailureCode : uint8_t {
@@ -94,6 +97,7 @@ struct Welcome {
   bool saved = false;   // as in BeatAck
   uint64_t oldest = 0;  // sync: the oldest version that every slice can still give
   bool forgot = false;  // not sync: the values may hold steps of this trainer that it does not know
+  bool result = false;  // as in BeatAck
 };
 
 struct ConfiguredSlice {
@@ -111,7 +115,8 @@ struct ConfiguredVariable {  // a variable that the shard keeps: a slice or opti
 struct ConfiguredTable {  // a part of a sparse table that the shard keeps
   uint32_t id = 0;        // behind those of all slices
   uint32_t part = 0, parts = 1;
-  std::string spec;  // bytes, schemas/table.fbs
+  std::string spec;          // bytes, schemas/table.fbs
+  bool rows_follow = false;  // in SetRows; else rows begin as the description says
 };
 
 struct Configure {  // compare-and-set: the first wins. Values follow in SetValue messages
@@ -184,10 +189,15 @@ struct PullRows {
   uint32_t slice = 0, rows = 0;
 };
 
-struct SetRows {  // as SetValue, for a part of a table. Bulk: ids, then rows as floats
+struct SetRows {  // as SetValue, for a part of a table. Bulk: table/part.h. Answered by Ack
   uint64_t epoch = 0;
-  uint32_t slice = 0, rows = 0;
+  uint32_t slice = 0;
   bool last = false;
+};
+
+struct FetchRows {  // the next rows of a part of a table; answered by Ack, bulk as of SetRows
+  uint64_t epoch = 0, from = 0;    // 0 at first, then Ack::next
+  uint32_t slice = 0, number = 0;  // of the answer, from 0 on
 };
 
 struct Fetch {  // bytes of a variable; answered by Ack with bulk
@@ -201,7 +211,8 @@ struct Rollback {  // to the snapshot of `step`; answered by Ack. Compare-and-se
 
 struct Complete {
   Phase phase = Phase::finished;
-  uint64_t epoch = 0;  // finished: of the work that was done
+  uint64_t epoch = 0;   // finished: of the work that was done
+  bool result = false;  // bye of trainer 0: all trainers had finished, and it has saved
 };
 
 // What a trainer reports about itself once a second; answered by BeatAck.
@@ -222,10 +233,13 @@ struct BeatAck {
   bool saved = false;     // trainer 0 has saved and left, or nobody waits for it: others may leave
   uint64_t instance = 0;  // as in Welcome
   uint64_t number = 0;    // a trainer that echoes it has lived after it was sent
+  bool result = false;    // all had finished, and trainer 0 has saved: nobody goes back to work
+  uint32_t left = 0;      // trainers that have left, or do not return
 };
 
 struct Ack {
   uint64_t version = 0;  // of Fetch: the lowest version of the shard's slices
+  uint64_t next = 0;     // of FetchRows: where the next part begins; 0 after the last
 };
 
 struct Failure {
@@ -234,6 +248,12 @@ struct Failure {
 };
 
 struct StatusAsk {};
+
+// Of an admin only; answered by Ack, for a snapshot when it is on the disk.
+struct Command {
+  Order order = Order::snapshot;
+  uint64_t step = 0;  // sync: of the snapshot; no slice has a newer version
+};
 
 struct MemberStatus {
   uint32_t trainer = 0;
@@ -246,6 +266,7 @@ struct MemberStatus {
   uint64_t dropped = 0, not_finite = 0;
   // Of its data connections since it joined, whole frames; in: from the trainer to the shard.
   uint64_t bytes_in = 0, bytes_out = 0, messages_in = 0, messages_out = 0;
+  uint64_t applied = 0;  // gradients of slices and tables that were used
 };
 
 struct SliceStatus {
@@ -283,11 +304,12 @@ struct Status {
   uint64_t memory = 0;                         // bytes that the shard holds for its job
   uint64_t memory_held = 0, memory_limit = 0;  // of the pserver: all shards, and messages
   std::vector<TableStatus> tables;
+  double snapshot_age = -1;  // seconds since this process wrote its last snapshot; -1: none
 };
 
-using Body =
-    std::variant<Hello, Welcome, Configure, SetValue, Join, Push, Pull, Values, Fetch, Rollback,
-                 Complete, Progress, BeatAck, Ack, Failure, StatusAsk, Status, PullRows, SetRows>;
+using Body = std::variant<Hello, Welcome, Configure, SetValue, Join, Push, Pull, Values, Fetch,
+                          Rollback, Complete, Progress, BeatAck, Ack, Failure, StatusAsk, Status,
+                          PullRows, SetRows, FetchRows, Command>;
 
 struct Message {
   uint64_t id = 0;  // pairs an answer with its request

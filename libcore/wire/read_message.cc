@@ -99,7 +99,8 @@ Welcome read(Reader& r, const msg::Welcome& m) {
               .base = m.base(),
               .saved = m.saved(),
               .oldest = m.oldest(),
-              .forgot = m.forgot()};
+              .forgot = m.forgot(),
+              .result = m.result()};
   for (const msg::SliceState& s : r.structs<msg::SliceState>(m.slices()))
     out.slices.push_back({s.slice(), s.version(), s.contributed() != 0, s.last_step()});
   if (const msg::LastPush* p = m.last_push())
@@ -122,7 +123,8 @@ Configure read(Reader& r, const msg::Configure& m) {
   if (m.tables() != nullptr)
     for (const msg::ConfiguredTable* t : *m.tables()) {
       const std::vector<uint8_t> spec = r.numbers(t->spec());
-      out.tables.push_back({t->id(), t->part(), t->parts(), {spec.begin(), spec.end()}});
+      out.tables.push_back(
+          {t->id(), t->part(), t->parts(), {spec.begin(), spec.end()}, t->rows_follow()});
     }
   return out;
 }
@@ -151,14 +153,20 @@ PullRows read(Reader&, const msg::PullRows& m) {
 }
 
 SetRows read(Reader&, const msg::SetRows& m) {
-  return {.epoch = m.epoch(), .slice = m.slice(), .rows = m.rows(), .last = m.last()};
+  return {.epoch = m.epoch(), .slice = m.slice(), .last = m.last()};
+}
+
+FetchRows read(Reader&, const msg::FetchRows& m) {
+  return {.epoch = m.epoch(), .from = m.from(), .slice = m.slice(), .number = m.part()};
 }
 
 Fetch read(Reader& r, const msg::Fetch& m) { return {r.text(m.variable()), m.offset(), m.bytes()}; }
 
 Rollback read(Reader&, const msg::Rollback& m) { return {m.epoch(), m.step()}; }
 
-Complete read(Reader& r, const msg::Complete& m) { return {r.known<Phase>(m.phase()), m.epoch()}; }
+Complete read(Reader& r, const msg::Complete& m) {
+  return {r.known<Phase>(m.phase()), m.epoch(), m.result()};
+}
 
 Progress read(Reader& r, const msg::Progress& m) {
   return {.step = m.step(),
@@ -181,16 +189,20 @@ BeatAck read(Reader& r, const msg::BeatAck& m) {
           .failure = r.text(m.failure()),
           .saved = m.saved(),
           .instance = m.instance(),
-          .number = m.number()};
+          .number = m.number(),
+          .result = m.result(),
+          .left = m.left()};
 }
 
-Ack read(Reader&, const msg::Ack& m) { return {m.version()}; }
+Ack read(Reader&, const msg::Ack& m) { return {m.version(), m.next()}; }
 
 Failure read(Reader& r, const msg::Failure& m) {
   return {r.known<FailureCode>(m.code()), r.text(m.message())};
 }
 
 StatusAsk read(Reader&, const msg::StatusAsk&) { return {}; }
+
+Command read(Reader& r, const msg::Command& m) { return {r.known<Order>(m.order()), m.step()}; }
 
 MemberStatus read(Reader& r, const msg::MemberStatus& m) {
   MemberStatus out{.trainer = m.trainer(),
@@ -205,7 +217,8 @@ MemberStatus read(Reader& r, const msg::MemberStatus& m) {
                    .bytes_in = m.bytes_in(),
                    .bytes_out = m.bytes_out(),
                    .messages_in = m.messages_in(),
-                   .messages_out = m.messages_out()};
+                   .messages_out = m.messages_out(),
+                   .applied = m.applied()};
   if (m.progress() != nullptr) out.progress = read(r, *m.progress());
   return out;
 }
@@ -230,7 +243,8 @@ Status read(Reader& r, const msg::Status& m) {
              .waiting = r.text(m.waiting()),
              .memory = m.memory(),
              .memory_held = m.memory_held(),
-             .memory_limit = m.memory_limit()};
+             .memory_limit = m.memory_limit(),
+             .snapshot_age = m.snapshot_age()};
   if (m.members() != nullptr)
     for (const msg::MemberStatus* x : *m.members()) out.members.push_back(read(r, *x));
   if (m.slices() != nullptr)
@@ -258,7 +272,8 @@ Status read(Reader& r, const msg::Status& m) {
 using Tables = std::tuple<msg::Hello, msg::Welcome, msg::Configure, msg::SetValue, msg::Join,
                           msg::Push, msg::Pull, msg::Values, msg::Fetch, msg::Rollback,
                           msg::Complete, msg::Progress, msg::BeatAck, msg::Ack, msg::Failure,
-                          msg::StatusAsk, msg::Status, msg::PullRows, msg::SetRows>;
+                          msg::StatusAsk, msg::Status, msg::PullRows, msg::SetRows, msg::FetchRows,
+                          msg::Command>;
 
 template <size_t I = 0>
 void read_body(Reader& r, const msg::Message& m, Body& out) {

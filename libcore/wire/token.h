@@ -19,7 +19,7 @@ struct Grant {
     trainers,  // be any trainer
     trainer,   // be the trainer `id`
     observer,  // see the status
-    admin,     // see the status, and what else is not for trainers
+    admin,     // see the status, ask for snapshots and stop the pservers
   };
   Kind kind = Kind::job;
   uint32_t id = 0;  // of Kind::trainer, else 0

@@ -41,7 +41,7 @@ Offset<msg::Welcome> write(B& b, const Welcome& m) {
     last = {m.last_push->step, generated(m.last_push->begin), generated(m.last_push->end)};
   return msg::CreateWelcome(b, m.instance, m.epoch, static_cast<msg::ShardState>(m.state),
                             m.trainer, digest, by, slices, snapshots, m.last_push ? &last : nullptr,
-                            m.lost, m.base, m.saved, m.oldest, m.forgot);
+                            m.lost, m.base, m.saved, m.oldest, m.forgot, m.result);
 }
 
 Offset<msg::Configure> write(B& b, const Configure& m) {
@@ -62,7 +62,7 @@ Offset<msg::Configure> write(B& b, const Configure& m) {
   for (const ConfiguredTable& t : m.tables) {
     const auto spec =
         b.CreateVector(reinterpret_cast<const uint8_t*>(t.spec.data()), t.spec.size());
-    tables.push_back(msg::CreateConfiguredTable(b, t.id, t.part, t.parts, spec));
+    tables.push_back(msg::CreateConfiguredTable(b, t.id, t.part, t.parts, spec, t.rows_follow));
   }
   const auto digest = b.CreateString(m.values_digest);
   const auto program =
@@ -100,7 +100,11 @@ Offset<msg::PullRows> write(B& b, const PullRows& m) {
 }
 
 Offset<msg::SetRows> write(B& b, const SetRows& m) {
-  return msg::CreateSetRows(b, m.epoch, m.slice, m.rows, m.last);
+  return msg::CreateSetRows(b, m.epoch, m.slice, m.last);
+}
+
+Offset<msg::FetchRows> write(B& b, const FetchRows& m) {
+  return msg::CreateFetchRows(b, m.epoch, m.from, m.slice, m.number);
 }
 
 Offset<msg::Fetch> write(B& b, const Fetch& m) {
@@ -113,7 +117,7 @@ Offset<msg::Rollback> write(B& b, const Rollback& m) {
 }
 
 Offset<msg::Complete> write(B& b, const Complete& m) {
-  return msg::CreateComplete(b, static_cast<msg::Phase>(m.phase), m.epoch);
+  return msg::CreateComplete(b, static_cast<msg::Phase>(m.phase), m.epoch, m.result);
 }
 
 Offset<msg::Progress> write(B& b, const Progress& m) {
@@ -124,11 +128,11 @@ Offset<msg::Progress> write(B& b, const Progress& m) {
 
 Offset<msg::BeatAck> write(B& b, const BeatAck& m) {
   const auto waiting = b.CreateString(m.waiting), failure = b.CreateString(m.failure);
-  return msg::CreateBeatAck(b, m.epoch, waiting, m.finished, failure, m.saved, m.instance,
-                            m.number);
+  return msg::CreateBeatAck(b, m.epoch, waiting, m.finished, failure, m.saved, m.instance, m.number,
+                            m.result, m.left);
 }
 
-Offset<msg::Ack> write(B& b, const Ack& m) { return msg::CreateAck(b, m.version); }
+Offset<msg::Ack> write(B& b, const Ack& m) { return msg::CreateAck(b, m.version, m.next); }
 
 Offset<msg::Failure> write(B& b, const Failure& m) {
   const auto message = b.CreateString(m.message);
@@ -137,12 +141,16 @@ Offset<msg::Failure> write(B& b, const Failure& m) {
 
 Offset<msg::StatusAsk> write(B& b, const StatusAsk&) { return msg::CreateStatusAsk(b); }
 
+Offset<msg::Command> write(B& b, const Command& m) {
+  return msg::CreateCommand(b, static_cast<msg::Order>(m.order), m.step);
+}
+
 Offset<msg::MemberStatus> write(B& b, const MemberStatus& m) {
   const auto state = b.CreateString(m.state), process = b.CreateString(m.process);
   const auto progress = write(b, m.progress);
   return msg::CreateMemberStatus(b, m.trainer, state, process, m.seconds, m.step, progress,
                                  m.staleness_max, m.staleness_mean, m.dropped, m.not_finite,
-                                 m.bytes_in, m.bytes_out, m.messages_in, m.messages_out);
+                                 m.bytes_in, m.bytes_out, m.messages_in, m.messages_out, m.applied);
 }
 
 Offset<msg::Status> write(B& b, const Status& m) {
@@ -173,7 +181,8 @@ Offset<msg::Status> write(B& b, const Status& m) {
                            static_cast<msg::ShardState>(m.state), m.sparse, m.epoch, m.uptime,
                            m.step, m.steps_per_second, m.bytes_in, m.bytes_out, m.messages_in,
                            m.messages_out, m.cpu_seconds, all_members, all_slices, snapshots,
-                           errors, waiting, m.memory, m.memory_held, m.memory_limit, all_tables);
+                           errors, waiting, m.memory, m.memory_held, m.memory_limit, all_tables,
+                           m.snapshot_age);
 }
 
 }  // namespace
@@ -219,6 +228,8 @@ template Bytes MessageWriter::write(uint64_t, const StatusAsk&);
 template Bytes MessageWriter::write(uint64_t, const Status&);
 template Bytes MessageWriter::write(uint64_t, const PullRows&);
 template Bytes MessageWriter::write(uint64_t, const SetRows&);
+template Bytes MessageWriter::write(uint64_t, const FetchRows&);
+template Bytes MessageWriter::write(uint64_t, const Command&);
 template Bytes MessageWriter::write(uint64_t, const Body&);
 
 }  // namespace paddle::wire

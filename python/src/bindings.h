@@ -40,11 +40,14 @@ struct PyOp {
 };
 PyOp op_handle(const ProgramPtr& program, int32_t block, const Op& op);
 
+class PyJob;  // a trainer's part in a job with pservers: job.h
+
 // A scope as Python holds it. The mutex is held while a program runs in it or a value is looked up.
 struct PyScope : std::enable_shared_from_this<PyScope> {
   Scope scope;
   std::mutex mutex;
   std::shared_ptr<PyScope> parent;  // kids see its variables
+  std::weak_ptr<PyJob> job;         // the last one that trained in it
   // This scope's or an ancestor's that has the variable, or null.
   std::shared_ptr<PyScope> holder(const std::string& name);
 };
@@ -68,8 +71,6 @@ class PyTensor {
   std::string name_;
   Tensor own_;
 };
-
-class PyJob;  // a trainer's part in a job with pservers: job.h
 
 // An executor as Python holds it.
 class PyExecutor {

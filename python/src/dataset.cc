@@ -33,7 +33,8 @@ struct PySlotStream {
 };
 
 SlotSpec slot_spec(const py::list& slots, const std::string& command, int64_t batch_size,
-                   const std::string& hdfs_name, const std::string& hdfs_ugi, bool record_ids) {
+                   const std::string& hdfs_name, const std::string& hdfs_ugi, bool record_ids,
+                   bool keeps_ids) {
   SlotSpec spec;
   for (const py::handle row : slots) {
     const auto slot = row.cast<py::tuple>();  // name, dtype, shape of one sample, lod_level
@@ -44,6 +45,7 @@ SlotSpec slot_spec(const py::list& slots, const std::string& command, int64_t ba
   spec.batch_size = batch_size;
   spec.hdfs = {hdfs_name, hdfs_ugi};
   spec.record_ids = record_ids;
+  spec.keeps_ids = keeps_ids;
   return spec;
 }
 
@@ -93,7 +95,8 @@ int64_t run_pass(PyExecutor& executor, const ProgramPtr& program, const ScopePtr
 void bind_dataset(py::module_& m) {
   py::class_<SlotSpec>(m, "SlotSpec", "Slots of MultiSlot text and the command that makes it.")
       .def(py::init(&slot_spec), py::arg("slots"), py::arg("command"), py::arg("batch_size"),
-           py::arg("hdfs_name") = "", py::arg("hdfs_ugi") = "", py::arg("record_ids") = false);
+           py::arg("hdfs_name") = "", py::arg("hdfs_ugi") = "", py::arg("record_ids") = false,
+           py::arg("keeps_ids") = false);
   py::class_<PySlotStream>(m, "SlotStream", "One user's batches of a list of files.")
       .def("next", [](PySlotStream& s) {
         Batch batch;
@@ -120,6 +123,8 @@ void bind_dataset(py::module_& m) {
            py::call_guard<py::gil_scoped_release>())
       .def("stop", &SlotMemory::stop, "Ends a load() of another thread.")
       .def("shuffle", &SlotMemory::shuffle_records, py::arg("seed"),
+           py::call_guard<py::gil_scoped_release>())
+      .def("merge_by_id", &SlotMemory::merge_by_id, py::arg("count"),
            py::call_guard<py::gil_scoped_release>())
       .def("shuffle_slots", &SlotMemory::shuffle_slots, py::arg("names"), py::arg("seed"),
            py::call_guard<py::gil_scoped_release>())

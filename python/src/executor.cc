@@ -3,6 +3,7 @@
 
 #include "base/suggest.h"
 #include "bindings.h"
+#include "graph/find_tables.h"
 #include "job.h"
 
 namespace paddle {
@@ -88,6 +89,27 @@ void feed_plan(Plan& plan, const std::vector<Tensor>& values, std::vector<Tensor
   }
 }
 
+// The job whose pservers keep rows that a program of the same scope looks up, or null: one that
+// tests while another program trains.
+std::shared_ptr<PyJob> job_with_rows(PyProgram& program, const ScopePtr& scope) {
+  const std::shared_ptr<PyJob> job = scope->job.lock();
+  std::vector<TableSpec> tables;
+  if (job)
+    for (const TableSpec& t : job->tables()) {
+      const bool reads = looks_up(program, t.param);
+      require(!reads || !job->closed() || t.first_values_sent, Error::Kind::config,
+              "the rows of the table '", t.param,
+              "' are on the pservers, and this trainer has left the job: run this program before "
+              "close() or stop_worker(), or load the model that was saved");
+      if (reads && !job->closed()) tables = job->tables();
+    }
+  if (program.tables != tables) {
+    program.tables = tables;
+    program.touch();
+  }
+  return tables.empty() ? nullptr : job;
+}
+
 }  // namespace
 
 PyExecutor::PyExecutor(int threads, bool check_nan_inf, bool profile) {
@@ -112,14 +134,21 @@ py::list PyExecutor::run(const ProgramPtr& program, const ScopePtr& scope, const
     const py::gil_scoped_release others;
     const std::lock_guard<std::mutex> one(mutex_);
     const std::lock_guard<std::mutex> alone(scope->mutex);
-    if (job) join(scope, job);
+    const std::shared_ptr<PyJob> rows = job ? nullptr : job_with_rows(*program, scope);
+    if (job || rows) join(scope, job ? job : rows);
     Plan& plan = executor_->plan(*program, scope->scope, fed.names, fetches);
     std::vector<Tensor> copies(fed.tensors.size());
     if (job) {
       job->run(plan, *program, [&] { feed_plan(plan, fed.tensors, copies); });
     } else {
-      feed_plan(plan, fed.tensors, copies);
-      plan.run(step < 0 ? program->next_step++ : static_cast<uint64_t>(step));
+      const auto feeds = [&] { feed_plan(plan, fed.tensors, copies); };
+      const uint64_t at = step < 0 ? program->next_step++ : static_cast<uint64_t>(step);
+      if (rows) {
+        rows->look_up(plan, at, feeds);
+      } else {
+        feeds();
+        plan.run(at);
+      }
     }
     for (size_t i = 0; i < fetches.size(); ++i) fetched.push_back(plan.fetch(i));
   }

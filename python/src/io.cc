@@ -1,4 +1,6 @@
 // Variables and models to and from disk.
+#include <algorithm>
+
 #include "bindings.h"
 #include "exec/table_store.h"
 #include "io/inference_model.h"
@@ -6,6 +8,8 @@
 #include "io/portable.h"
 #include "io/save.h"
 #include "io/v2_file.h"
+#include "job.h"
+#include "trainer/table_rows.h"
 
 namespace paddle {
 namespace {
@@ -29,6 +33,22 @@ Names names_of(const VarList& vars) {
 
 InferenceFiles files_of(const std::string& model, const std::string& params) {
   return {.model = model.empty() ? "__model__" : model, .params = params};
+}
+
+// Tables of the scope, or of the pservers of the job that trains in it.
+void save_kept_tables(PyScope& scope, const Names& names, const std::string& directory) {
+  const std::shared_ptr<PyJob> job = scope.job.lock();
+  Names local;
+  for (const std::string& name : names) {
+    const bool kept = job && std::any_of(job->tables().begin(), job->tables().end(),
+                                         [&](const TableSpec& t) { return t.param == name; });
+    if (kept)
+      write_table_file(directory, name,
+                       [&](const TableWriter::Sink& sink) { job->save_table(name, sink); });
+    else
+      local.push_back(name);
+  }
+  save_tables(scope.scope.part<TableStore>(), local, directory);
 }
 
 }  // namespace
@@ -63,17 +83,21 @@ void bind_io(py::module_& m) {
       [](const std::string& directory, const Names& names, const ScopePtr& scope) {
         const py::gil_scoped_release others;
         const std::lock_guard<std::mutex> alone(scope->mutex);
-        save_tables(scope->scope.part<TableStore>(), names, directory);
+        save_kept_tables(*scope, names, directory);
       },
       py::arg("directory"), py::arg("names"), py::arg("scope"));
   m.def(
       "load_tables",
-      [](const std::string& directory, const Names& names, const ScopePtr& scope) {
+      [](const std::string& directory, const PyProgram& program, const Names& names,
+         const ScopePtr& scope) {
         const py::gil_scoped_release others;
         const std::lock_guard<std::mutex> alone(scope->mutex);
-        load_tables(scope->scope.part<TableStore>(), names, directory);
+        if (program.tables.empty())  // else pservers keep them, and get the rows when a job begins
+          load_tables(scope->scope.part<TableStore>(), names, directory);
+        else
+          scope->scope.part<TableFiles>().paths = find_table_files(names, directory);
       },
-      py::arg("directory"), py::arg("names"), py::arg("scope"));
+      py::arg("directory"), py::arg("program"), py::arg("names"), py::arg("scope"));
   m.def(
       "make_inference_model",
       [](const PyProgram& main, const Names& feeds, const Names& targets) {
@@ -90,7 +114,7 @@ void bind_io(py::module_& m) {
         const std::lock_guard<std::mutex> alone(scope->mutex);
         Names fetches = save_inference_model(directory, feeds, targets, main,
                                              values_of(scope->scope), files_of(model, params));
-        save_tables(scope->scope.part<TableStore>(), table_names(main.pruned(targets)), directory);
+        save_kept_tables(*scope, table_names(main.pruned(targets)), directory);
         return fetches;
       },
       py::arg("directory"), py::arg("feeds"), py::arg("targets"), py::arg("main"), py::arg("scope"),

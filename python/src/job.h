@@ -32,7 +32,7 @@ Options script_options(const OptionTable& table, const std::map<std::string, std
 void begin_script_log(const Options& options, const std::string& program);
 
 // A trainer's part in a job. It begins with the first step, in the scope of that step.
-class PyJob {
+class PyJob : public std::enable_shared_from_this<PyJob> {
  public:
   PyJob(std::shared_ptr<PyCut> cut, std::map<std::string, std::string> flags);
 
@@ -42,6 +42,13 @@ class PyJob {
   void run(Plan& plan, const Program& program, const std::function<void()>& feed) {
     client_->run(plan, program, feed);
   }
+
+  void look_up(Plan& plan, uint64_t step, const std::function<void()>& feed) {
+    client_->look_up(plan, step, feed);
+  }
+  void save_table(const std::string& param, const TableWriter::Sink& sink);
+  // The tables that its pservers keep.
+  const std::vector<TableSpec>& tables() const { return cut_->cut.trainer.tables; }
 
   // From Python.
   void collect();

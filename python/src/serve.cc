@@ -106,7 +106,8 @@ std::unique_ptr<Server> open_server(const ShardOptions& s) {
 }
 
 void serve(const ProgramPtr& program, const std::map<std::string, PyTensor>& presets,
-           const std::map<std::string, std::string>& flags) {
+           const std::map<std::string, std::string>& flags,
+           const std::map<std::string, std::vector<std::string>>& rows) {
   const Op* listen = listening(*program);
   require(listen != nullptr, Error::Kind::config,
           "this program is no pserver's: it has no listen_and_serv op (get_pserver_program() "
@@ -114,7 +115,12 @@ void serve(const ProgramPtr& program, const std::map<std::string, PyTensor>& pre
   const Options o = script_options(pserver_options(), flags);
   std::map<std::string, Tensor> values;
   for (const auto& [name, tensor] : presets) values[name] = tensor.get();
-  const ShardOptions s = shard_of(program, *listen, o, std::move(values));
+  ShardOptions s = shard_of(program, *listen, o, std::move(values));
+  for (const auto& [table, chunks] : rows)
+    for (const std::string& chunk : chunks) {
+      const auto* bytes = reinterpret_cast<const std::byte*>(chunk.data());
+      s.own.preset_rows[table].emplace_back(bytes, bytes + chunk.size());
+    }
   begin_script_log(o, "paddle_pserver2");
   const py::gil_scoped_release others;
   const std::unique_ptr<Server> server = open_server(s);
@@ -157,6 +163,7 @@ void begin_script_log(const Options& options, const std::string& program) {
 void bind_serve(py::module_& m) {
   m.def("serve", &serve, py::arg("program"), py::arg("presets") = std::map<std::string, PyTensor>{},
         py::arg("flags") = std::map<std::string, std::string>{},
+        py::arg("rows") = std::map<std::string, std::vector<std::string>>{},
         "Serves a pserver's half until a signal, or the end of the job with exit_when_done.");
 }
 

@@ -10,6 +10,7 @@
 #include "job.h"
 #include "options/cluster.h"
 #include "options/tables.h"
+#include "trainer/table_rows.h"
 
 namespace paddle {
 namespace {
@@ -39,7 +40,8 @@ std::shared_ptr<PyCut> cut_program(const PyProgram& main, const PyProgram& start
                   .sync = out->mode == wire::Mode::sync,
                   .slice_var_up = slice_var_up,
                   .min_block_size = min_block_size,
-                  .split = split_method_of(split)};
+                  .split = split_method_of(split),
+                  .tables = out->mode != wire::Mode::geo};
   out->cut = transpile(main, startup, out->options);
   out->cut.trainer.random_seed = trainer_seed(main.random_seed, trainer_id.value_or(0));
   return out;
@@ -111,8 +113,17 @@ void PyJob::begin(const ScopePtr& scope) {
   if (client_) return;
   begin_script_log(script_options(trainer_options(), flags_), "paddle_trainer");
   for (const std::string& note : cut_->cut.notes) log_info(note);
+  if (const auto* files = scope->scope.find_part<TableFiles>()) take_first_rows(cut_->cut, *files);
   client_ = std::make_unique<StepClient>(cut_->cut, scope->scope, ps_options(*cut_, flags_));
   scope_ = scope;
+  scope->job = weak_from_this();
+}
+
+void PyJob::save_table(const std::string& param, const TableWriter::Sink& sink) {
+  require(!closed_, Error::Kind::config, "the rows of the table '", param,
+          "' are on the pservers, and this trainer has left the job: save before close() or "
+          "stop_worker()");
+  client_->save_table(param, sink);
 }
 
 void PyJob::collect() {

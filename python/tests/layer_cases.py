@@ -100,6 +100,9 @@ for op, f in {"less_than": np.less, "less_equal": np.less_equal, "greater_than":
 for op, f in {"logical_and": np.logical_and, "logical_or": np.logical_or, "logical_xor": np.logical_xor}.items():
     case(op, getattr(L, op), [BITS, BITS[::-1]], f(BITS, BITS[::-1]))
 case("logical_not", L.logical_not, [BITS], ~BITS)
+case("where", L.where, [BITS], np.argwhere(BITS))
+case("where", lambda x: L.where(L.less_than(x, L.zeros([1], "float32"))), [X], np.argwhere(X < 0))
+case("where", L.where, [np.zeros((2, 3), dtype=bool)], np.zeros((0, 2), dtype="int64"))
 case("isfinite", L.isfinite, [X], np.array([True]))
 case("mean", L.mean, [X], X.mean().reshape(1))
 case("mul", L.mul, [X, Y.T.copy()], X @ Y.T)

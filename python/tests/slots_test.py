@@ -168,6 +168,26 @@ class Slots(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "part-0:1: expected '1' and the id of the record"):
             d.load_into_memory()
 
+    def test_merges_records_by_id(self):
+        lines = os.path.join(self.dir, "lines")
+        with open(lines, "w") as f:
+            f.write("1 b 2 0 0 1 7 1 0\n1 a 2 1 2 1 0 1 0\n1 b 2 3 4 1 0 1 1\n1 a 2 0 0 2 5 6 1 0\n"
+                    "1 alone 2 1 1 1 9 1 1\n")
+        d = self.dataset("InMemoryDataset", [lines], batch=60)
+        d.set_merge_by_lineid(2)
+        d.load_into_memory()
+        self.assertEqual(d.get_memory_data_size(), 5)
+        for _ in range(2):  # a second time there is nothing to merge
+            d.global_shuffle()
+            (found,) = self.batches(d)
+            self.assertEqual(sorted(found["dense"].tolist()), [[1, 2], [3, 4]])
+            self.assertEqual(sorted(found["label"].reshape(-1).tolist()), [0, 1])
+            self.assertEqual(sorted(np.asarray(found["ids"]).reshape(-1).tolist()), [5, 6, 7])
+        with self.assertRaisesRegex(RuntimeError, "before the files are loaded"):
+            d.set_merge_by_lineid(2)
+        with self.assertRaisesRegex(ValueError, "merge_size"):
+            self.dataset("InMemoryDataset", []).set_merge_by_lineid(-1)
+
     def test_threads_learn_together(self):
         names, _ = self.write(files=12, records=100)
         self.network(0.02)

@@ -1,6 +1,6 @@
-// net_bench [seconds per row [barrier|tensors|small|latency|secure|apply …]]: what a shard does
-// over loopback, beside raw sockets that move the same bytes with the same options and in the same
-// go. One JSON line per row; scripts/bench net makes a table of them. The shard is the real
+// net_bench [seconds per row [barrier|tensors|small|latency|secure|rows|apply …]]: what a shard
+// does over loopback, beside raw sockets that move the same bytes with the same options and in the
+// same go. One JSON line per row; scripts/bench net makes a table of them. The shard is the real
 // paddle_pserver, pinned to CPU 1; the client uses the connection and the messages of every trainer
 // and is pinned to CPU 0, as are the raw programs.
 #include <unistd.h>
@@ -19,6 +19,7 @@
 #include "bench/report.h"
 #include "bench/secure.h"
 #include "bench/shard_client.h"
+#include "bench/table_rows.h"
 
 using namespace paddle;
 using namespace paddle::bench;
@@ -170,6 +171,7 @@ int main(int argc, char** argv) {
       latency(false, secs);
     }
     if (wanted("secure")) measure_secure(2 * secs);
+    if (wanted("rows")) measure_rows(secs);
     if (wanted("apply")) measure_apply(3 * secs);
   } catch (const Error& e) {
     std::fprintf(stderr, "net_bench: %s\n", e.what());

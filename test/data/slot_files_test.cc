@@ -227,3 +227,51 @@ TEST_CASE("slot files: ids of records are passed over", "[data]") {
   CHECK_THAT(message_of([&] { memory.load({dir.write("f", "2 5 6 1 0\n")}, 1); }),
              Contains("/f:1: expected '1' and the id of the record"));
 }
+
+TEST_CASE("slot files: records are merged by their ids", "[data]") {
+  const TempDir dir;
+  SlotSpec spec = slots();
+  spec.slots.push_back({"weight", DType::f32, {2}});
+  spec.record_ids = spec.keeps_ids = true;
+  SlotMemory memory(spec);
+  std::string warning;
+  set_log_observer([&](LogLevel, const std::string& line) { warning += line; });
+  const auto end = [] { set_log_observer(nullptr); };
+  SECTION("a slot is that of the record which has something there") {
+    memory.load({dir.write("a", "1 b 2 5 6 1 0 2 0 0\n1 a 1 0 1 1 2 0 0\n"),
+                 dir.write("b", "1 a 1 7 1 0 2 0 0\n1 b 1 0 1 0 2 0.5 0\n")},
+                2);
+    memory.merge_by_id(2);
+    CHECK(all(memory) == std::vector<std::string>{"[7] [1] [0 0]", "[5 6] [0] [0.5 0]"});
+    CHECK(warning.empty());
+    memory.merge_by_id(2);  // they are one by now
+    CHECK(memory.size() == 2);
+    memory.load({dir.write("c", "1 z 1 1 1 0 2 0 0\n1 z 1 0 1 1 2 0 0\n")}, 1);
+    memory.merge_by_id(2);
+    CHECK(all(memory) ==
+          std::vector<std::string>{"[7] [1] [0 0]", "[5 6] [0] [0.5 0]", "[1] [1] [0 0]"});
+  }
+  SECTION("records that do not fit are dropped and counted") {
+    memory.load({dir.write("a",
+                           "1 two 1 5 1 0 2 0 0\n1 two 1 6 1 0 2 0 0\n"  // the same slot
+                           "1 one 1 7 1 0 2 0 0\n"                       // too few
+                           "1 ok 1 8 1 0 2 0 0\n1 ok 1 0 1 1 2 0 0\n")},
+                1);
+    SECTION("of a given number") {
+      memory.merge_by_id(2);
+      CHECK(all(memory) == std::vector<std::string>{"[8] [1] [0 0]"});
+      CHECK_THAT(warning, Contains("dropped 3 of 5 records, those of 'one' first") &&
+                              Contains("it has not 2 of them"));
+    }
+    SECTION("of any number") {
+      memory.merge_by_id(0);
+      CHECK(all(memory) == std::vector<std::string>{"[8] [1] [0 0]", "[7] [0] [0 0]"});
+      CHECK_THAT(warning, Contains("dropped 2 of 5 records, those of 'two' first"));
+    }
+  }
+  SECTION("nothing is loaded") {
+    memory.merge_by_id(2);
+    CHECK(memory.size() == 0);
+  }
+  end();
+}

@@ -172,12 +172,26 @@ class Documents(EndToEnd):
         self.assertEqual(long, [])
 
     def test_the_tests_that_the_guides_page_names_exist(self):
-        with open(os.path.join(SOURCE, "docs", "guides.md"), encoding="utf-8") as f:
-            named = re.findall(r"`([\w/]+\.py)::(\w+)`", f.read())
-        self.assertGreater(len(named), 20)
-        for path, name in named:
-            with open(os.path.join(SOURCE, path), encoding="utf-8") as f:
-                self.assertIn(f"    def {name}(self):", f.read(), path)
+        """Every row names a test, which is there and in the list of those that run."""
+        def text(*parts):
+            with open(os.path.join(SOURCE, *parts), encoding="utf-8") as f:
+                return f.read()
+
+        rows = re.findall(r"(?m)^- .*\n(?:  .*\n)*", text("docs", "guides.md"))
+        self.assertGreater(len(rows), 50)
+        for row in rows:
+            with self.subTest(row):
+                self.assertNotIn("(open)", row)
+                tests = re.findall(r"`([\w/]+_test\.(?:py|cc))(?:::(\w+))?`", row)
+                self.assertTrue(tests)
+                for path, name in tests:
+                    directory, file = os.path.split(path)
+                    listed = file if path.endswith(".cc") else file.removesuffix("_test.py")
+                    self.assertIn(f"'{listed}'", text(directory, "meson.build"))
+                    if name:
+                        self.assertIn(f"    def {name}(self):", text(path))
+                    else:
+                        self.assertTrue(text(path))
 
     def test_list_events(self):
         out = self.paddle("list_events").stdout

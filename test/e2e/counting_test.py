@@ -3,27 +3,32 @@ import os
 import random
 import signal
 
+from cable import Cable, token_flag
 from counting import MODES, STEPS, TRAINERS, CountingTest
 from proxy import Plan, Proxy
 from support import main
 
 FULL = os.environ.get("PADDLE_TEST_FULL") == "1"
 SEEDS = range(8) if FULL else range(1)
-EVENTS = ("trainer_kill", "pserver_kill", "empty_pserver", "cut", "sigterm")
+EVENTS = ("trainer_kill", "pserver_kill", "empty_pserver", "cut", "pserver_sigterm") + (("trainer_sigterm",) if FULL else ())
 
 
 class Counting(CountingTest):
     def disturb(self, cluster, event, r, proxy):
-        victim = r.randrange(TRAINERS) if event == "trainer_kill" else r.randrange(len(cluster.servers))
+        victim = r.randrange(TRAINERS) if event.startswith("trainer") else r.randrange(len(cluster.servers))
         self.until_done(cluster, r.uniform(0.1, 0.6))
         if event == "trainer_kill":
             cluster.trainers[victim].kill()
+            cluster.start_trainer(victim)
+        elif event == "trainer_sigterm":
+            cluster.trainers[victim].signal(signal.SIGTERM)
+            cluster.trainers[victim].wait(143)
             cluster.start_trainer(victim)
         elif event == "cut":
             proxy.cut_all()
         else:
             server = cluster.servers[victim]
-            if event == "sigterm":
+            if event == "pserver_sigterm":
                 server.signal(signal.SIGTERM)
                 server.wait(0)
             else:
@@ -61,10 +66,29 @@ class Counting(CountingTest):
 
     def test_three_pservers_and_other_policies(self):
         """Nobody is lost whose connections are cut and made again: the policies of loss change nothing."""
-        for policy in ("drop", "fail"):
-            for mode in MODES:
+        policies = ("drop", "fail")
+        for k, mode in enumerate(MODES):
+            for policy in policies if FULL else [policies[k % 2]]:
                 with self.subTest(policy=policy, mode=mode):
                     self.through(mode, "cut", 9, servers=3, policy=policy)
+
+    def test_a_cable_is_pulled(self):
+        """For longer than the lease of the trainer behind it: it joins again when it is back, and nothing counts twice."""
+        cable, token = Cable(self), token_flag(self)
+        for mode in MODES if FULL else ("async",):
+            with self.subTest(mode=mode):
+                cluster = self.counter(f"cable-{mode}-", mode)
+                own = cluster.server_flags
+                cluster.server_flags = lambda i, own=own: [*own(i), f"--host={cable.address}", "--lease_seconds=2", token]
+                cluster.trainer_flags = [*cluster.trainer_flags, token]
+                cable.start(cluster)
+                self.until_done(cluster, 0.3, trainer=1)
+                cable.pull()
+                for s in cluster.servers:
+                    s.wait_line(r"trainer 1 \(.*is lost: nothing heard")
+                cable.plug()
+                self.check(cluster, mode, "cut")
+                cluster.close()
 
     def test_a_dropped_trainer_counts_where_it_took_part(self):
         """Sync with `drop`: rounds close without the lost one, each with the mean of those who are there, so every round counts one."""

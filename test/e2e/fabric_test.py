@@ -186,4 +186,4 @@ ENVIRONMENT = {{"PYTHONPATH": {os.path.join(BUILD, "python")!r}}}
 
 
 if __name__ == "__main__":
-    main()
+    main(at_once=1)

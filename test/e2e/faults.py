@@ -3,10 +3,11 @@ import os
 import re
 
 from cluster import Cluster, same_model, until, write_job
+from runner import shared
 from support import EndToEnd
 
 FULL = os.environ.get("PADDLE_TEST_FULL") == "1"
-SEEDS = range(20) if FULL else range(3)
+SEEDS = range(20) if FULL else range(1)
 RULE = """{"type": "momentum", "learning_rate": 0.02, "l2": 0.001,
            "schedule": {"type": "exponential_decay", "decay_steps": 100, "decay_rate": 0.9}}"""
 RECORDS, PASSES = 2000, 30
@@ -15,8 +16,6 @@ SAMPLES = RECORDS // 2 * PASSES  # of one of two trainers
 
 class FaultTest(EndToEnd):
     """Two trainers and two pservers of a job of some thousand steps."""
-
-    expected = {}  # model of the undisturbed job, by number of trainers
 
     def cluster(self, name="", servers=2, trainers=2, snapshots=True, server_flags=(), flags=(), min_block_size=64, **more):
         job = write_job(self, RULE, records=RECORDS, batch=5)
@@ -28,9 +27,7 @@ class FaultTest(EndToEnd):
                                       "--log_period=1", *flags], **more)
 
     def undisturbed(self, trainers=2):
-        if trainers not in FaultTest.expected:
-            FaultTest.expected[trainers] = self.cluster("calm-", 1, trainers, snapshots=False).run()
-        return FaultTest.expected[trainers]
+        return shared(f"undisturbed-{trainers}", self.cluster("calm-", 1, trainers, snapshots=False).run)
 
     def wait_progress(self, cluster, samples, trainer=0):
         """Until the trainer has done so many samples; it must not have ended before."""

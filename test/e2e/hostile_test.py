@@ -5,6 +5,7 @@ import socket
 import struct
 import subprocess
 import time
+import unittest
 
 from cluster import until
 from faults import FULL, SAMPLES, FaultTest
@@ -198,6 +199,21 @@ class Hostile(FaultTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         until(lambda: len(proxy.frames) == 2, "paddle status has sent two messages")
         return b"".join(proxy.frames)
+
+    @unittest.skipUnless(FULL, "takes two minutes: scripts/test --full")
+    def test_an_observer_that_asks_for_nothing(self):
+        """Its connection ends after 120 s, so that it keeps none of the 64 places."""
+        cluster = self.cluster("observer-")
+        for i in range(2):
+            cluster.start_server(i)
+        ask = self.recorded_status(cluster)
+        with socket.create_connection(("127.0.0.1", cluster.ports[0][0]), timeout=135) as s:
+            s.sendall(ask[:16 + struct.unpack("<IIQ", ask[:16])[1]])
+            begin = time.monotonic()
+            while s.recv(1 << 16):  # the Welcome, and the end
+                pass
+            self.assertGreater(time.monotonic() - begin, 115)
+        cluster.close()
 
     def recorded_greetings(self, cluster):
         """The first bytes that the trainers of a whole job sent to shard 0: real greetings."""

@@ -11,7 +11,7 @@ import struct
 import subprocess
 import time
 
-from cluster import write_job
+from cluster import free_ports, until, write_job
 from support import CONFIGS, DEADLINE, PADDLE, SOURCE, EndToEnd, main
 
 JOB = os.path.join(CONFIGS, "fit_a_line.json")
@@ -74,30 +74,11 @@ class Cluster(EndToEnd):
         self.fail(f"no '{pattern}' in\n{''.join(said)}")
 
     def gone(self, pids):
-        deadline = time.monotonic() + 30
-        while any(alive(p) for p in pids):
-            self.assertLess(time.monotonic(), deadline, f"{pids} are still there")
-            os.sched_yield()
+        until(lambda: not any(alive(p) for p in pids), f"{pids} are gone", 30)
 
     def read(self, *parts):
         with open(self.path(*parts), encoding="utf-8") as f:
             return f.read()
-
-    def free_ports(self, count):
-        """The first of `count` ports in a row that nobody has."""
-        for base in range(20000 + os.getpid() % 5000, 32000, count):
-            sockets = []
-            try:
-                for port in range(base, base + count):
-                    sockets.append(socket.socket())
-                    sockets[-1].bind(("127.0.0.1", port))
-                return base
-            except OSError:
-                continue
-            finally:
-                for s in sockets:
-                    s.close()
-        self.fail("no free ports")
 
     def same_model(self, a, b):
         a, b = self.files(a), self.files(b)
@@ -173,6 +154,33 @@ class Launch(Cluster):
         for name, count in (("y_predict.w_0", 13), ("y_predict.b_0", 1)):
             for a, b in zip(*(struct.unpack(f"<{count}f", m[name][-4 * count:]) for m in models)):
                 self.assertAlmostEqual(a, b, delta=1e-5 * max(1, abs(b)))
+
+    def test_tls(self):
+        """Certificates that launch makes for the job, or those of a directory: the same model, and nothing is left of the first."""
+        flags = ["--save_dir=out", "--num_passes=20", "--log_period=0"]
+        self.launch("--workspace=plain", *flags)
+        done = self.launch("--workspace=made", "--tls", *flags)
+        self.assertNotIn("--token_file", done.stderr)
+        self.assertEqual([n for n in os.listdir(self.path("made", "log")) if n.startswith(("tls.", "token."))], [])
+        self.paddle("certs", "--dir=certs")
+        self.launch("--workspace=given", "--certs_dir=certs", *flags)
+        for name in ("made", "given"):
+            self.same_model(self.path(name, "out", "pass-00019"), self.path("plain", "out", "pass-00019"))
+        self.refused(self.launch("--tls", "--certs_dir=certs", check=None), 2, "--certs_dir=DIR")
+        self.refused(self.launch("--cert_file=certs/pserver.pem", check=None), 2, "--certs_dir=DIR")
+
+    def test_tls_keeps_others_out(self):
+        process = self.start("launch", f"--config={JOB}", "--num_passes=1000000", "--tls", "--workspace=ws")
+        shown = self.until(process, r"status (--pservers=\S+ .*)")[1].split()
+        self.until(process, r"trainer\.0 \| .* Pass=1 ")
+        self.assertIn("job default, sync", self.paddle("status", *shown).stdout)
+        self.refused(self.paddle("status", shown[0], check=None), 7, "no shard answers")
+        made = os.path.dirname(next(w for w in shown if w.startswith("--ca_file")).split("=")[1])
+        self.assertEqual(os.stat(self.path(made)).st_mode & 0o027, 0)
+        self.assertNotIn("ca.key", os.listdir(self.path(made)))
+        process.send_signal(signal.SIGTERM)
+        self.ends(process, 143)
+        self.assertFalse(os.path.exists(self.path(made)))
 
     def test_quiet(self):
         done = self.launch("--logtostderr=false", "--num_passes=2")
@@ -268,7 +276,7 @@ class Launch(Cluster):
             with self.subTest(no_colour):
                 main_end, other_end = pty.openpty()
                 env = {"PATH": os.environ["PATH"], "HOME": self.dir, "TERM": "xterm", "NO_COLOR": no_colour}
-                process = subprocess.Popen([PADDLE, "launch", f"--config={JOB}", "--num_passes=3000", "--verbose"], cwd=self.dir, env=env,
+                process = subprocess.Popen([PADDLE, "launch", f"--config={JOB}", "--num_passes=1000", "--verbose"], cwd=self.dir, env=env,
                                            stdout=subprocess.DEVNULL, stderr=other_end)
                 self.started.append(process)
                 os.close(other_end)
@@ -280,7 +288,7 @@ class Launch(Cluster):
                         break
                 os.close(main_end)
                 self.assertEqual(process.wait(DEADLINE), 0, shown)
-                self.assertRegex(shown, rb"pass \d+/3000  batch [1-9]\d*/\d+  cost [^\r]*samples/s  \S+( s)? left")
+                self.assertRegex(shown, rb"pass \d+/1000  batch [1-9]\d*/\d+  cost [^\r]*samples/s  \S+( s)? left")
                 self.assertEqual(b"\x1b[36mtrainer.0 |\x1b[0m" in shown, not no_colour)
 
 
@@ -335,7 +343,7 @@ class Status(Cluster):
         self.ends(process, 143)
 
     def test_of_an_idle_pserver(self):
-        port = self.free_ports(2)
+        port = free_ports(2)
         server = self.start("pserver", "--host=127.0.0.1", f"--port={port}")
         self.until(server, f"Server listening on 127.0.0.1:{port + 1}")
         look = self.paddle("status", f"--port={port}").stdout
@@ -365,7 +373,7 @@ class Forms(Cluster):
 
     def test_v2_flags(self):
         # Two hosts with the same ports, on one machine.
-        port = self.free_ports(2)
+        port = free_ports(2)
         flags = [f"--port={port}", "--ports_num=1", "--ports_num_for_sparse=1", "--num_gradient_servers=2"]
         pservers = [self.start("pserver", *flags, f"--host={host}", f"--workspace={host}") for host in ("127.0.0.1", "127.0.0.2")]
         trainers = [self.start("trainer", f"--config={JOB}", "--local=false", "--pservers=127.0.0.1,127.0.0.2", *flags,
@@ -374,7 +382,7 @@ class Forms(Cluster):
 
     def test_fluid_endpoints_without_ids(self):
         """Neighbouring ports of one machine; trainers before pservers; ids are given out."""
-        port = self.free_ports(2)
+        port = free_ports(2)
         both = f"127.0.0.1:{port},127.0.0.1:{port + 1}"
         trainers = [self.start("trainer", f"--config={JOB}", f"--pservers={both}", "--trainers=2", self.PASSES, "--save_dir=out")
                     for _ in (0, 1)]
@@ -389,20 +397,20 @@ class Forms(Cluster):
         self.check(pservers, trainers)
 
     def test_environment_of_the_quick_start(self):
-        port = self.free_ports(2)
+        port = free_ports(2)
         ends = [f"127.0.0.1:{port}", f"127.0.0.1:{port + 1}"]
         self.by_environment({"PADDLE_PSERVER_ENDPOINTS": ", ".join(ends), "TRAINERS": "2"},
                             [{"PADDLE_TRAINING_ROLE": "PSERVER", "PADDLE_CURRENT_ENDPOINT": end} for end in ends],
                             [{"PADDLE_TRAINING_ROLE": "TRAINER", "TRAINER_ID": i} for i in "01"])
 
     def test_environment_of_clouds(self):
-        port = self.free_ports(2)
+        port = free_ports(2)
         self.by_environment({"PADDLE_PSERVERS": "127.0.0.1,127.0.0.2", "PADDLE_PORT": str(port), "PADDLE_TRAINERS_NUM": "2"},
                             [{"TRAINING_ROLE": "PSERVER", "POD_IP": ip} for ip in ("127.0.0.1", "127.0.0.2")],
                             [{"TRAINING_ROLE": "TRAINER", "PADDLE_TRAINER_ID": i} for i in "01"])
 
     def test_environment_of_v2(self):
-        port = self.free_ports(2)
+        port = free_ports(2)
         shared = {"PADDLE_INIT_PORT": str(port), "PADDLE_INIT_PORTS_NUM": "1", "PADDLE_INIT_PORTS_NUM_FOR_SPARSE": "1",
                   "PADDLE_INIT_NUM_GRADIENT_SERVERS": "2", "PADDLE_INIT_PSERVERS": "127.0.0.1,127.0.0.2",
                   "PADDLE_INIT_USE_GPU": "False", "PADDLE_INIT_TRAINER_COUNT": "1"}

@@ -2,9 +2,11 @@
 import os
 import re
 import signal
+import unittest
 
 from cluster import Cluster, write_job
 from proxy import Plan, Proxy
+from runner import shared
 from support import DATA, EndToEnd, last_number, main
 
 FULL = os.environ.get("PADDLE_TEST_FULL") == "1"
@@ -19,15 +21,11 @@ TESTED = r"samples=\d+ AvgCost=[0-9.e-]+ Eval: accuracy="
 class Quality(EndToEnd):
     """recognize_digits_mlp, on the real images where they are, else on drawn ones."""
 
-    local = None
-
     def flags(self):
         return [f"--num_passes={PASSES}", "--log_period=0", *([f"--data_dir={DATA}"] if os.path.isdir(DATA) else [])]
 
     def local_accuracy(self):
-        if Quality.local is None:
-            Quality.local = last_number(self.train("recognize_digits_mlp.json", *self.flags()).stderr, ACCURACY)
-        return Quality.local
+        return shared("local accuracy", lambda: last_number(self.train("recognize_digits_mlp.json", *self.flags()).stderr, ACCURACY))
 
     def reaches(self, mode):
         config = os.path.join(os.environ["PADDLE_TEST_SOURCE"], "configs", "recognize_digits_mlp.json")
@@ -39,6 +37,7 @@ class Quality(EndToEnd):
         found = last_number(self.train(config, "--job=test", f"--init_model_path={model}", *self.flags()).stdout, TESTED)
         self.assertGreater(found, self.local_accuracy() - (ASYNC_MARGIN if mode == "async" else MARGIN))
 
+    @unittest.skipUnless(FULL, "the tests of bits compare sync with one process; its quality with --full")
     def test_sync(self):
         self.reaches("sync")
 

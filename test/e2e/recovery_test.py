@@ -3,13 +3,13 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import time
 
+from cable import Cable, token_flag
 from cluster import Cluster, Process, write_job
 from faults import SAMPLES, FaultTest
 from freezer import Freezer
-from support import PADDLE, EndToEnd, main
+from support import EndToEnd, main
 
 
 class Identity(FaultTest):
@@ -62,40 +62,16 @@ class Partition(FaultTest):
 
     def setUp(self):
         super().setUp()
-        self.space, self.inner, self.outer = (f"{word}{os.getpid()}" for word in ("pd", "pdi", "pdo"))
-        net = f"10.{100 + os.getpid() % 100}.{os.getpid() // 100 % 250}"
-        self.address = f"{net}.1"
-        self.addCleanup(lambda: self.ip("netns", "del", self.space, check=False))
-        self.addCleanup(lambda: self.ip("link", "del", self.outer, check=False))
-        try:
-            self.ip("netns", "add", self.space)
-            self.ip("link", "add", self.outer, "type", "veth", "peer", "name", self.inner, "netns", self.space)
-            self.ip("addr", "add", f"{net}.1/24", "dev", self.outer)
-            self.ip("link", "set", self.outer, "up")
-            self.ip("-n", self.space, "addr", "add", f"{net}.2/24", "dev", self.inner)
-            self.ip("-n", self.space, "link", "set", self.inner, "up")
-            self.ip("-n", self.space, "link", "set", "lo", "up")
-        except (OSError, subprocess.CalledProcessError) as e:
-            self.skipTest(f"network namespaces need root, iproute2 and a kernel with veth: {e}")
-
-    def ip(self, *words, check=True):
-        subprocess.run(["ip", *words], check=check, capture_output=True)
+        self.cable = Cable(self)
 
     def parted(self, name, *server_flags, flags=()):
         """The job trains, and trainer 1 is cut off without a word."""
-        # Other machines could reach that address: such a job needs a token.
-        token = f"--token_file={self.path('token')}"
-        if not os.path.exists(self.path("token")):
-            subprocess.run([PADDLE, "token", "--new", self.path("token")], check=True, capture_output=True)
-        cluster = self.cluster(name, server_flags=[f"--host={self.address}", "--lease_seconds=2", token, *server_flags], flags=[token, *flags])
-        cluster.endpoints = lambda: ",".join(f"{self.address}:{ports[0]}" for ports in cluster.ports)
-        for i in range(2):
-            cluster.start_server(i)
-        cluster.start_trainer(0)
-        cluster.before_trainer = ["ip", "netns", "exec", self.space]
-        cluster.start_trainer(1)
+        token = token_flag(self)
+        cluster = self.cluster(name, server_flags=[f"--host={self.cable.address}", "--lease_seconds=2", token, *server_flags],
+                               flags=[token, *flags])
+        self.cable.start(cluster)
         self.wait_progress(cluster, SAMPLES * 0.2)
-        self.ip("link", "set", self.outer, "down")
+        self.cable.pull()
         for s in cluster.servers:
             s.wait_line(r"trainer 1 \(.*is lost: nothing heard")
         return cluster
@@ -103,8 +79,7 @@ class Partition(FaultTest):
     def test_the_trainer_joins_again_when_the_link_is_back(self):
         cluster = self.parted("link-")
         cluster.trainers[0].wait_line(r"waiting for .*trainer 1")
-        self.ip("link", "set", self.outer, "up")
-        self.ip("addr", "replace", f"{self.address}/24", "dev", self.outer)
+        self.cable.plug()
         self.check_bits(cluster)
 
     def test_a_replacement_on_this_side_takes_over(self):
@@ -115,7 +90,7 @@ class Partition(FaultTest):
         cluster.trainers[1] = Process(self.dir, "other-trainer1b")
         cluster.start_trainer(1).wait_line("joined as trainer 1 of 2")
         self.addCleanup(cut_off.kill)
-        self.ip("link", "set", self.outer, "up")
+        self.cable.plug()
         self.check_bits(cluster)
         self.assertIn(cut_off.wait(), (2, 7), cut_off.log())
 
@@ -197,4 +172,4 @@ class Late(EndToEnd):
 
 
 if __name__ == "__main__":
-    main()
+    main(at_once=6)

@@ -14,6 +14,7 @@ from counting import STEPS, CountingTest
 from faults import progress_of
 from freezer import Freezer
 from proxy import reset
+from runner import shared
 from support import BUILD, main
 
 FULL = os.environ.get("PADDLE_TEST_FULL") == "1"
@@ -184,10 +185,17 @@ class Replay(CountingTest):
     def rots(plan):
         return any(kind == "rot_snapshot" for _, kind, *_ in plan.faults)
 
-    def test_histories(self):
-        for plan in plans(REPLAYS):
-            with self.subTest(seed=plan.seed, mode=plan.mode):
-                self.replay(plan)
+
+def replay_of(index):
+    def test(self):
+        plan = shared("plans", lambda: plans(REPLAYS))[index]
+        with self.subTest(seed=plan.seed, mode=plan.mode):
+            self.replay(plan)
+    return test
+
+
+for number in range(REPLAYS):
+    setattr(Replay, f"test_history_{number}", replay_of(number))
 
 
 if __name__ == "__main__":

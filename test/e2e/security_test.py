@@ -216,6 +216,83 @@ class Tls(SecurityTest):
         cluster.servers[0].wait_line("read the certificates anew")
 
 
+class Admins(SecurityTest):
+    """paddle admin: a snapshot of one step on all pservers, and a clean stop; nobody else may."""
+
+    def training(self, server_flags, flags, mode=()):
+        job = write_job(self, records=400)
+        cluster = Cluster(self, job, 2, 2, trainer_flags=["--num_passes=100000", "--log_period=1", "--min_block_size=64", *flags, *mode],
+                          server_flags=lambda i: [f"--snapshot_dir={self.path(f'snapshots{i}')}", "--snapshot_period=1000000", *server_flags])
+        cluster.start()
+        for t in cluster.trainers:
+            t.wait_line("Pass=1 ")
+        return cluster
+
+    def steps(self, i):
+        return {int(n[5:]) for n in os.listdir(self.path(f"snapshots{i}", "shard-0")) if re.fullmatch(r"step-\d+", n)} - {0}
+
+    def commands(self, cluster, right, wrong):
+        endpoint = f"--pservers={cluster.endpoints()}"
+        for flags in wrong:
+            for order in ("snapshot", "stop"):
+                done = self.paddle("admin", order, endpoint, *flags, check=PEER)
+                self.assertRegex(done.stderr, "only an admin may|token|certificate")
+        self.assertEqual([self.steps(i) for i in (0, 1)], [set(), set()])
+        self.assertTrue(all(p.running() for p in cluster.servers + cluster.trainers))
+        done = self.paddle("admin", "snapshot", endpoint, *right)
+        said = re.findall(r": the snapshot of step (\d+) is on the disk", done.stdout)
+        self.assertEqual(len(said), 2, done.stdout)
+        self.assertEqual(said[0], said[1])
+        for i in (0, 1):
+            self.assertIn(int(said[i]), self.steps(i))
+        # The job goes back to it, with the same command, after both pservers were killed.
+        for s in cluster.servers:
+            s.kill()
+        for i in (0, 1):
+            cluster.start_server(i)
+            cluster.servers[i].wait_line(rf"restored the snapshot of step {said[0]} ")
+        for s in cluster.servers:
+            s.wait_line(rf"trainer \d \(\S+\) joined at step {said[0]}\b", times=2)
+        done = self.paddle("admin", "stop", endpoint, *right)
+        self.assertEqual(len(re.findall(r"(?m)^127\S+ stops$", done.stdout)), 2, done.stdout)
+        for s in cluster.servers:
+            s.wait(0)
+            self.assertRegex(s.log(), r"asked this pserver to stop")
+
+    def test_tokens(self):
+        token = self.token()
+        roles = [self.token(f"{role}.token", token_file=self.path("job.token"), role=role) for role in ("observer", "trainer", "trainer-1")]
+        admin = self.token("admin.token", token_file=self.path("job.token"), role="admin")
+        cluster = self.training([token], [token])
+        self.commands(cluster, [admin], [[], *([role] for role in roles)])
+
+    def test_certificates(self):
+        self.paddle("certs", f"--dir={self.path('certs')}", "--hosts=127.0.0.1")
+        d = self.path("certs")
+        of = lambda role: [f"--cert_file={d}/{role}.pem", f"--key_file={d}/{role}.key", f"--ca_file={d}/ca.pem"]
+        cluster = self.training(of("pserver"), of("trainer"))
+        self.commands(cluster, of("admin"), [of("observer"), of("trainer")])
+
+    def test_the_jobs_own_token_and_async(self):
+        token = self.token()
+        cluster = self.training([token], [token], ["--async"])
+        done = self.paddle("admin", "snapshot", f"--pservers={cluster.endpoints()}", token)
+        said = re.findall(r": the snapshot of step (\d+) is on the disk", done.stdout)
+        for i in (0, 1):
+            self.assertIn(int(said[i]), self.steps(i))
+        cluster.close()
+
+    def test_mistakes(self):
+        cluster = self.pserver()
+        endpoint = f"--pservers={cluster.endpoints()}"
+        self.refused(self.paddle("admin", endpoint, check=None), CONFIG, "paddle admin snapshot")
+        self.refused(self.paddle("admin", "halt", endpoint, check=None), CONFIG, "'halt' is no command")
+        self.refused(self.paddle("admin", "snapshot", endpoint, check=None), PEER, "no pserver has values yet")
+        self.refused(self.paddle("admin", "stop", "--pservers=127.0.0.1:1", check=None), PEER, "127.0.0.1:1")
+        self.paddle("admin", "stop", endpoint)  # without a token whoever is on this machine may
+        cluster.servers[0].wait(0)
+
+
 class Strangers(FaultTest):
     def test_a_thousand_connections_disturb_nothing(self):
         """They connect from one address, say little or nothing, and stay: the job's bits are the same, and memory is bounded."""
@@ -292,4 +369,4 @@ class Secrets(SecurityTest):
 
 
 if __name__ == "__main__":
-    main()
+    main(at_once=8)

@@ -1,46 +1,12 @@
 """Sparse tables in one process: trained from a job file, saved, resumed with the same bits, refused with a sentence."""
 import os
-import random
 
 from support import EndToEnd, main
-
-# Two slots of several ids share a table of any height; the ids are 64-bit hashes.
-JOB = """{
-  "inputs": [{"name": "words", "dtype": "int64", "lod_level": 1}, {"name": "more", "dtype": "int64", "lod_level": 1},
-             {"name": "label", "dtype": "int64"}],
-  "layers": [
-    {"type": "embedding", "name": "e1", "input": "words", "size": SIZE, "is_distributed": true,
-     "param_attr": {"name": "emb"}KEYS},
-    {"type": "embedding", "name": "e2", "input": "more", "size": SIZE, "is_distributed": true,
-     "param_attr": {"name": "emb"}KEYS},
-    {"type": "sequence_pool", "name": "p1", "input": "e1", "pool_type": "sum"},
-    {"type": "sequence_pool", "name": "p2", "input": "e2", "pool_type": "sum"},
-    {"type": "concat", "name": "all", "input": ["p1", "p2"], "axis": 1},
-    {"type": "fc", "name": "p", "input": "all", "size": 2, "act": "softmax"},
-    {"type": "cross_entropy", "name": "cost", "input": "p", "label": "label"}
-  ],
-  "cost": "cost",
-  "outputs": "p",
-  "evaluators": {"type": "auc", "input": "p", "label": "label"},
-  "optimizer": {"type": "OPTIMIZER", "learning_rate": 0.05,
-                "schedule": {"type": "exponential_decay", "decay_steps": 20, "decay_rate": 0.9}},
-  "data": {"format": "multislot", "batch_size": 50, "files": ["records.txt"], "test_files": ["records.txt"],
-           "slots": [{"name": "words", "lod_level": 1}, {"name": "more", "lod_level": 1},
-                     {"name": "label", "dtype": "int64"}]}
-}"""
-
+from table_jobs import write_table_job
 
 class Tables(EndToEnd):
-    def job(self, optimizer="adam", size="[-1, 8]", keys="", low=-2**63, high=2**63 - 1):
-        draw = random.Random(5)
-        ids = [draw.randint(low, high) for _ in range(300)]
-        with open(self.path("records.txt"), "w", encoding="ascii") as f:
-            for _ in range(1000):
-                label = draw.randint(0, 1)
-                words = [draw.choice(ids[label * 100:label * 100 + 200]) for _ in range(draw.randint(1, 4))]
-                more = [draw.choice(ids) for _ in range(2)]
-                print(len(words), *words, len(more), *more, 1, label, file=f)
-        return self.write("job.json", JOB.replace("SIZE", size).replace("KEYS", keys).replace("OPTIMIZER", optimizer))
+    def job(self, *arguments, **keys):
+        return write_table_job(self, *arguments, **keys)
 
     def same(self, a, b):
         a, b = self.files(a), self.files(b)

@@ -40,7 +40,7 @@ class Workspace(EndToEnd):
         self.assertEqual(sorted(os.listdir(self.path("a"))), ["job", "log", "nodefile", "output", "snapshot"])
         self.assertEqual(self.text("a", "nodefile"), "0\n")
         self.assertEqual(sorted(os.listdir(self.path("a", "job"))),
-                         ["job.json", "launch.flags", "pserver.0.flags", "pserver.1.flags", "trainer.0.flags", "trainer.1.flags"])
+                         ["events.jsonl", "job.json", "launch.flags", "pserver.0.flags", "pserver.1.flags", "trainer.0.flags", "trainer.1.flags"])
         self.assertIn("# flag --trainer_id\n--trainer_id=1\n", self.text("a", "job", "trainer.1.flags"))
         self.assertEqual(sorted(os.listdir(self.path("a", "snapshot"))), ["pserver.0", "pserver.1"])
         os.remove(self.path("job.json"))

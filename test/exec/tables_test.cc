@@ -416,10 +416,9 @@ TEST_CASE("a table is saved and loaded, and goes on with the same bits", "[exec]
   std::string bytes;
   TableStore& store = n.scope.part<TableStore>();
   store.save("shared", [&](std::string_view part) { bytes += part; });
-  const auto load = [](Scope& scope, const std::string& from) {
+  const auto load = [](Scope& scope, const std::string& from, const char* table = "shared") {
     size_t at = 0;
-    scope.part<TableStore>().load(
-        "shared",
+    TableReader in(
         [&](std::span<char> to) {
           if (from.size() - at < to.size()) return false;
           std::memcpy(to.data(), from.data() + at, to.size());
@@ -427,6 +426,7 @@ TEST_CASE("a table is saved and loaded, and goes on with the same bits", "[exec]
           return true;
         },
         "file");
+    scope.part<TableStore>().load(table, in);
   };
   SECTION("also into a scope with another seed") {
     Slots3 again(Kind::distributed, train, -1);
@@ -437,15 +437,7 @@ TEST_CASE("a table is saved and loaded, and goes on with the same bits", "[exec]
       again.scope.var(name).tensor = n.scope.find(name)->tensor.clone();
     std::string own;
     store.save("own", [&](std::string_view part) { own += part; });
-    size_t at = 0;
-    again.scope.part<TableStore>().load(
-        "own",
-        [&](std::span<char> to) {
-          std::memcpy(to.data(), own.data() + at, to.size());
-          at += to.size();
-          return true;
-        },
-        "own");
+    load(again.scope, own, "own");
     for (uint64_t i = 3; i < 6; ++i)
       CHECK(again.step(batch(i, 8, false), i) == n.step(batch(i, 8, false), i));
     CHECK(store.find("shared")->table->digest() ==

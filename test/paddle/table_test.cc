@@ -42,7 +42,7 @@ struct Saved {
     const std::string head = text("param emb\nversion 0\nwidth 4\nrule ", rule, "\nseed 7\nbf16 ",
                                   int{bf16}, "\ninit uniform\ninit_a -0.5\ninit_b 0.5\n",
                                   rule == "momentum" ? "set.mu 0.75\n" : "");
-    store = empty_table(head, "head");
+    store = empty_table(table_head_of(head, "head"));
     TableStore::Kept& k = *store.find("emb");
     std::vector<float> grads(4);
     for (uint64_t i = 0; i < rows; ++i) {
@@ -123,7 +123,7 @@ TEST_CASE("text that somebody wrote becomes a table", "[paddle]") {
   CHECK(t.find(~uint64_t{0})->values == std::vector<float>{0.25f, 300});
   SECTION("like another one") {
     Saved saved("adagrad");
-    const std::string head = TableFile(saved.path).head();
+    const std::string head = table_head_text(TableFile(saved.path).head());
     TableStore like = imported("7 1 2 3 4\n", {"emb", "", head});
     CHECK(like.find("emb")->table->options().rule == "adagrad");
     CHECK_THROWS_WITH(imported("7 1 2 3\n", {"emb", "", head}), Contains("rows.txt:1"));

@@ -166,6 +166,36 @@ TEST_CASE("the snapshot directory remembers that trainer 0 has saved", "[pserver
   }
 }
 
+// It came back from an older snapshot, or empty: it does not know that the others had finished.
+TEST_CASE("a pserver that was lost learns the end of its job from trainer 0", "[pserver]") {
+  const QuietLog quiet;
+  MemoryDisk disk;
+  const bool result = GENERATE(true, false);
+  {
+    PlainShard shard({}, &disk);
+    const PeerId peers[] = {shard.greet(0), shard.greet(1)};
+    shard.configure(peers[0], small_job({.sizes = {5}, .trainers = 2}));
+    for (const PeerId p : peers) shard.say(p, wire::Join{});
+    shard.say(peers[0], wire::Complete{wire::Phase::bye, 0, result});
+    CHECK(disk.has_ended == result);
+    // A new process of trainer 1, which does not know that it had finished.
+    shard.close(peers[1]);
+    const PeerId again = shard.greet(1, 2, wire::Mode::sync, 2000);
+    const auto* welcome = std::get_if<wire::Welcome>(&shard.last_reply().body);
+    REQUIRE(welcome != nullptr);
+    CHECK(welcome->result == result);
+    shard.say(again, wire::Join{});
+    CHECK(shard.last_reply().failed(Code::stale_epoch) == result);
+    shard.say(again, wire::Rollback{1, 0});
+    CHECK(shard.last_reply().failed(Code::stale_epoch) == result);
+  }
+  PlainShard next({}, &disk);
+  wire::Hello h = PlainShard::hello(1);
+  h.finished = true;
+  next.greet(h);
+  CHECK(next.last_reply().failed(Code::job_over) == result);
+}
+
 TEST_CASE("the end of a job as text", "[pserver]") {
   const EndedJob job{.job = "a job", .program = "abc", .trainers = 7};
   const std::string content = write_ended_job(job, 1000);

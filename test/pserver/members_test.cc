@@ -87,6 +87,21 @@ TEST_CASE("members: the result of a job", "[pserver]") {
     m.closed(0, {100}, room.now);
     CHECK(room.greet(0, 300).verdict == Verdict::admitted);
   }
+  SECTION("is there where trainer 0 says so, whatever this shard has lost") {
+    m.begin_again(1, room.now);
+    all_had_finished(m);
+    CHECK(!has_result(m));
+    m.leave(0, room.now);
+    CHECK(has_result(m));
+    m.join(1, 9, room.now);  // on its way when it was sent back
+    CHECK(left_count(m, room.now) == 1);
+    CHECK(!m.all_done(room.now));
+    m.closed(1, {200}, room.now);
+    CHECK(!m.all_done(room.now));  // it may return
+    room.pass(3);
+    CHECK(left_count(m, room.now) == 2);
+    CHECK(m.all_done(room.now));
+  }
   SECTION("nobody takes the place of one that has left then, but its own process may return") {
     m.finish(1, room.now);
     m.leave(0, room.now);
@@ -100,6 +115,22 @@ TEST_CASE("members: the result of a job", "[pserver]") {
     CHECK(room.greet(0, 100).verdict == Verdict::admitted);
     CHECK(room.greet(1, 300).verdict == Verdict::admitted);  // it has not left
   }
+}
+
+// A pserver came back without its state, and trainer 0 was the first that it heard of.
+TEST_CASE("members: those who have not come yet may hear of the result", "[pserver]") {
+  Room room(LossPolicy::wait);
+  Members& m = room.members;
+  room.join(0, 100);
+  all_had_finished(m);
+  m.leave(0, room.now);
+  room.pass(9);
+  CHECK(!m.all_done(room.now));
+  CHECK(left_count(m, room.now) == 1);
+  room.pass(2);
+  CHECK(m.all_done(room.now));
+  CHECK(room.greet(1, 200).verdict == Verdict::admitted);
+  CHECK(!m.all_done(room.now));
 }
 
 TEST_CASE("members: ids", "[pserver]") {

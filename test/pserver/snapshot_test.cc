@@ -71,7 +71,8 @@ struct Waiter {
 TEST_CASE("a snapshot comes back as it was", "[pserver]") {
   const TemporaryDirectory dir;
   const std::string path = dir.path() + "/step-000000000100";
-  write_snapshot(path, sample());
+  Snapshot made = sample();
+  write_snapshot(path, made);
   CHECK((all_of(read_snapshot(path)) == all_of(sample())));
   CHECK(read_file(path + "/values", 1000).size() == 128);  // each on 64 bytes
   const std::string manifest = read_file(path + "/manifest", 10000);

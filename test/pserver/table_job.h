@@ -55,6 +55,7 @@ class Reference {
  public:
   explicit Reference(const TableSpec& spec, float rate = 0.125f)
       : table_(table_options(spec)), sum_(spec.width), rate_(rate), width_(spec.width) {}
+  const Table& table() const { return table_; }
   void step(uint64_t step, const std::vector<uint32_t>& trainers) {
     Ids ids;
     Floats grads;

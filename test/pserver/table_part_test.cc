@@ -226,6 +226,32 @@ TEST_CASE("messages with rows that make no sense are refused, and change nothing
   CHECK(s.tables.at(0).version == 0);
 }
 
+TEST_CASE("the rows of a table are fetched with their state") {
+  const TableSpec spec = spec_of("adam");
+  Two job(table_job(spec));
+  Reference expected(spec);
+  for (uint64_t step = 0; step < 5; ++step) {
+    job.push(0, step);
+    job.push(1, step);
+    expected.step(step, {0, 1});
+  }
+  job.shard.say(job.peers[0], wire::FetchRows{0, 0, table_id, 0});
+  REQUIRE(job.shard.last_reply().is<wire::Ack>());
+  const auto& ack = std::get<wire::Ack>(job.shard.last_reply().body);
+  CHECK(ack.version == 5);
+  CHECK(ack.next == 0);
+  Table copy(table_options(spec));
+  copy.load_part(job.shard.last_reply().bulk);
+  CHECK(copy.digest() == expected.table().digest());
+
+  job.shard.say(job.peers[0], wire::FetchRows{1, 0, table_id, 0});
+  CHECK(job.shard.last_reply().failed(Code::stale_epoch));
+  job.shard.say(job.peers[1], wire::FetchRows{0, 0, table_id + 1, 0});
+  CHECK(job.shard.last_reply().failed(Code::unknown_version));
+  job.shard.say(job.peers[1], wire::FetchRows{0, ~uint64_t{0}, table_id, 7});  // the last rows
+  CHECK(job.shard.last_reply().is<wire::Ack>());
+}
+
 TEST_CASE("a table that cannot be is refused when it is configured") {
   const auto refusal = [](TableSpec spec, uint32_t part = 0, uint32_t parts = 1) {
     PlainShard shard;
@@ -264,10 +290,13 @@ TEST_CASE("first values of rows are taken where the description says so") {
       ids.push_back(id);
       rows.insert(rows.end(), {static_cast<float>(id), -1});
     }
-  const auto bulk_of = [](const Ids& i, const Floats& v) {
-    std::vector<std::byte> bulk(i.size() * 8 + v.size() * 4);
-    std::memcpy(bulk.data(), i.data(), i.size() * 8);
-    std::memcpy(bulk.data() + i.size() * 8, v.data(), v.size() * 4);
+  const auto bulk_of = [&](const Ids& i, const Floats& v, uint32_t number, bool last) {
+    std::vector<std::byte> bulk;
+    PartWriter out(part_format(table_options(spec)));
+    out.begin(bulk, number);
+    for (size_t k = 0; k < i.size(); ++k)
+      out.add({.id = i[k], .step = 1, .count = 0, .flags = 0}, v.data() + 2 * k, {});
+    out.end(1, 0, last);
     return bulk;
   };
   PlainShard shard;
@@ -280,7 +309,7 @@ TEST_CASE("first values of rows are taken where the description says so") {
     for (const KeptVariable& v : job.config.variables)
       c.variables.push_back(
           {v.name, static_cast<uint8_t>(v.dtype), {v.shape.begin(), v.shape.end()}});
-    c.tables.push_back({table_id, 0, 2, to_flatbuffer(spec)});
+    c.tables.push_back({table_id, 0, 2, to_flatbuffer(spec), true});
     shard.say(peer, c);
     for (uint32_t i = 0; i < job.values.size(); ++i) {
       const auto* from = static_cast<const std::byte*>(job.values[i].raw());
@@ -291,30 +320,39 @@ TEST_CASE("first values of rows are taken where the description says so") {
   const auto count = static_cast<uint32_t>(ids.size());
   SECTION("all of them, in any number of messages") {
     const Ids head(ids.begin(), ids.begin() + 3);
-    shard.say(peer, wire::SetRows{0, table_id, 3, false},
-              bulk_of(head, {rows.begin(), rows.begin() + 6}));
-    shard.say(peer, wire::SetRows{0, table_id, count - 3, true},
-              bulk_of({ids.begin() + 3, ids.end()}, {rows.begin() + 6, rows.end()}));
+    shard.say(peer, wire::SetRows{0, table_id, false},
+              bulk_of(head, {rows.begin(), rows.begin() + 6}, 0, false));
+    REQUIRE(shard.last_reply().is<wire::Ack>());
+    shard.say(peer, wire::SetRows{0, table_id, true},
+              bulk_of({ids.begin() + 3, ids.end()}, {rows.begin() + 6, rows.end()}, 1, true));
     REQUIRE(shard.last_reply().is<wire::Ack>());
     shard.say(peer, wire::Join{0, 0});
     shard.pull_rows(peer, table_id, 0, ids);
     CHECK(shard.last_reply().values() == rows);
   }
   SECTION("not with some missing") {
-    shard.say(peer, wire::SetRows{0, table_id, 1, true}, bulk_of({ids[0]}, {1, 2}));
+    shard.say(peer, wire::SetRows{0, table_id, true}, bulk_of({ids[0]}, {1, 2}, 0, true));
     std::string why;
     for (const auto& [id, reply] : shard.replies)
       if (const auto* f = std::get_if<wire::Failure>(&reply.body)) why = f->message;
-    CHECK_THAT(why, Contains(text("1 of ", count, " rows of tables came")));
+    CHECK_THAT(why, Contains(text("1 of ", count, " rows of the table 'emb' came")));
   }
   SECTION("not with NaN, and not of another part") {
-    shard.say(peer, wire::SetRows{0, table_id, 1, false}, bulk_of({ids[0]}, {1, NAN}));
+    shard.say(peer, wire::SetRows{0, table_id, false}, bulk_of({ids[0]}, {1, NAN}, 0, false));
     CHECK_THAT(shard.last_failure(), Contains("hold NaN or Inf"));
     begin();
     uint64_t other = 0;
     while (shard_of(other, 2) == 0) ++other;
-    shard.say(peer, wire::SetRows{0, table_id, 1, false}, bulk_of({other}, {1, 2}));
+    shard.say(peer, wire::SetRows{0, table_id, false}, bulk_of({other}, {1, 2}, 0, false));
     CHECK_THAT(shard.last_failure(), Contains("is in part 1 of 2"));
+    begin();
+    auto damaged = bulk_of({ids[0]}, {1, 2}, 0, false);
+    damaged.back() ^= std::byte{1};
+    shard.say(peer, wire::SetRows{0, table_id, false}, damaged);
+    CHECK_THAT(shard.last_failure(), Contains("its checksum differs"));
+    begin();
+    shard.say(peer, wire::SetRows{0, table_id, false}, bulk_of({ids[0]}, {1, 2}, 1, false));
+    CHECK_THAT(shard.last_failure(), Contains("out of order"));
   }
 }
 

@@ -226,7 +226,8 @@ class History {
 
   // Whoever gives up says for whom it waited, or why it was sent away. One that comes after the
   // end, as it was killed when it had nothing left to do, is refused; and where a pserver was lost
-  // together with the news that trainer 0 has saved, the others learn it from nobody.
+  // together with the news that trainer 0 has saved, those learn it from nobody who were started
+  // again or stood still for as long as trainer 0 stays for them.
   bool may_give_up(const TrainerHost& t) const {
     const auto says = [&](const char* what) { return t.failure().find(what) != std::string::npos; };
     if (!says("trainer ") && !says("pserver-") && !says("ended")) return false;
@@ -234,8 +235,15 @@ class History {
     if (trainers_[0]->saved().empty()) return false;
     const bool restarted = has(FaultKind::kill_trainer) || has(FaultKind::vanish_trainer);
     if (restarted && says("ended") && !says("gave up")) return true;
-    const bool comes_late = t.index() == 0 ? restarted : trainers_[0]->finished();
+    const bool comes_late =
+        t.index() == 0 ? restarted : trainers_[0]->finished() && (restarted || cut_off());
     return comes_late && may_forget() && says("waiting for trainer ");
+  }
+  // A trainer may have heard nothing for as long as trainer 0 stays for it, or nearly.
+  bool cut_off() const {
+    return std::any_of(plan_.faults.begin(), plan_.faults.end(), [](const Fault& f) {
+      return (f.kind == FaultKind::freeze_trainer || f.kind == FaultKind::silence) && f.lasts > 8;
+    });
   }
   // A pserver came back that knew nothing.
   bool may_forget() const {

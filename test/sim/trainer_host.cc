@@ -161,7 +161,9 @@ void TrainerHost::train(PsClient& client, Scope& scope) {
                          to.why.empty() ? "" : "; ", to.why);
   };
   const auto place = [](uint64_t n) { return wire::Position{0, n, n, n}; };
-  go_to(client.join(0));
+  const Rewind start = client.join(0);
+  if (start.over) return;
+  go_to(start);
   for (bool left = false; !left;) {
     try {
       for (; record < setup_.records; ++step, ++record)

@@ -1,6 +1,7 @@
 // Dumps of a table: whole and of changes, while updates go on, into other numbers of shards,
 // damaged.
 #include <catch2/catch.hpp>
+#include <map>
 
 #include "base/error.h"
 #include "support.h"
@@ -170,5 +171,47 @@ TEST_CASE("damaged, missing and foreign parts are refused", "[table]") {
     other.rule = "momentum";
     other.settings = {{"mu", 0.5f}};
     CHECK_THROWS_WITH(Table(other).load_part(parts[0]), Contains("another name, width"));
+  }
+}
+
+TEST_CASE("a table is copied part by part without a dump", "[table]") {
+  const TableOptions o = small_table("adam", 6);
+  Table table(o);
+  for (uint64_t step = 0; step < 6; ++step) push_step(table, step, 30000, 1u << 20);
+  SECTION("the same rows, in several parts") {
+    Table copy(o);
+    std::vector<std::byte> chunk;
+    uint64_t from = 0;
+    uint32_t parts = 0;
+    for (bool more = true; more;) {
+      more = table.copy_part(from, parts++, chunk);
+      copy.load_part(chunk);
+    }
+    CHECK(parts > 1);
+    CHECK(copy.digest() == table.digest());
+    CHECK(copy.rows() == table.rows());
+  }
+  SECTION("rows that are there all the time come once, whatever is added in between") {
+    std::map<uint64_t, int> seen;
+    std::vector<std::byte> chunk;
+    const auto before = distinct_ids(0, 30000, 1u << 20);
+    uint64_t from = 0, step = 6;
+    uint32_t parts = 0;
+    for (bool more = true; more; ++step) {
+      more = table.copy_part(from, parts++, chunk);
+      read_part(chunk, table.format()).each_row([&](const std::byte* row) {
+        ++seen[head_of(row)->id];
+      });
+      push_step(table, step, 20000, 1u << 22);
+    }
+    for (const auto& [id, times] : seen) CHECK(times == 1);
+    for (const uint64_t id : before) CHECK(seen.count(id) == 1);
+  }
+  SECTION("an empty table is one part") {
+    Table none(o);
+    std::vector<std::byte> chunk;
+    uint64_t from = 0;
+    CHECK_FALSE(none.copy_part(from, 0, chunk));
+    CHECK(read_part(chunk, none.format()).head.rows == 0);
   }
 }

@@ -43,7 +43,8 @@ class AnsweringLinks final : public Links, public Heartbeats {
   void send(uint32_t, const wire::Pull& pull) override {
     for (const wire::PullPart& p : pull.parts) values_of(p.slice);
   }
-  void request(size_t, uint64_t id, const wire::Body&, wire::Bytes) override {
+  void request(size_t, uint64_t id, const wire::Body& body, wire::Bytes) override {
+    if (const auto* c = std::get_if<wire::Complete>(&body)) completes.push_back(*c);
     if (request_cuts == 0) return answer(id, wire::Ack{});
     --request_cuts;
     (*this)[0].closed("cut");
@@ -64,20 +65,25 @@ class AnsweringLinks final : public Links, public Heartbeats {
   void report(const wire::Progress&) override {}
   void send_final_error(const std::string&) override {}
   std::vector<ShardNews> news_of_each() const override {
-    return {ShardNews{.saved = saved, .heard = now_}};
+    return {ShardNews{
+        .finished = finished, .saved = saved, .result = result, .left = left, .heard = now_}};
   }
 
   wire::Welcome welcome;
   std::vector<wire::Push> pushes;
+  std::vector<wire::Complete> completes;
   bool answers_pushes = true;
-  bool saved = false;                       // as it answers heartbeats
-  std::optional<wire::Failure> refusal;     // of greetings
-  int greetings = 0;                        // so far
+  bool saved = false, result = false;  // as it answers heartbeats
+  uint32_t finished = 0, left = 0;
+  std::optional<wire::Failure> refusal;  // of greetings
+  int greetings = 0;                     // so far
+  std::function<void()> after_sleep = {};
   int greeting_cuts = 0, request_cuts = 0;  // so many next ones are cut off
 
  protected:
   void sleep_until(Time until) override {
     if (answers_.empty()) now_ = until;
+    if (after_sleep) after_sleep();
     poll();
   }
   Time heard(size_t) const override { return {}; }
@@ -209,6 +215,89 @@ TEST_CASE("trainer 0 leaves at once where its job is over", "[trainer]") {
     CHECK(links.greetings == 2);
   }
   CHECK(seconds(begin, links.now()) < 2);
+}
+
+// A new process of a trainer that had finished: it does not know that, but the shards do.
+TEST_CASE("who joins a job that has its result has nothing to do", "[trainer]") {
+  const QuietLog quiet;
+  OneParameter p(wire::Mode::sync);
+  AnsweringLinks& links = *p.links;
+  links.welcome.slices = {{.slice = 0, .version = 0}};
+  PsClient& client = p.make_client();
+  SECTION("it hears it with the greeting") {
+    links.welcome.result = true;
+    CHECK(client.join(0).over);
+  }
+  SECTION("it hears it when it has joined") {
+    const uint64_t step = client.join(0).step;
+    links.answers_pushes = false;
+    float gradient = 1;
+    bool over = false;
+    try {
+      client.begin_step(step, {}, {});
+      client.push(0, View{.data = &gradient}, step);
+      client.end_step();
+      links.result = true;
+      client.begin_step(step + 1, {}, {});
+      client.pull(0, View{}, step + 1);
+    } catch (const Rewind& back) {
+      over = back.over;
+    }
+    CHECK(over);
+  }
+}
+
+// Were the pserver lost before it has told the others, nobody but trainer 0 could tell them.
+TEST_CASE("trainer 0 stays until the others have left", "[trainer]") {
+  const QuietLog quiet;
+  OneParameter p(wire::Mode::sync, 0);
+  AnsweringLinks& links = *p.links;
+  links.welcome.slices = {{.slice = 0, .version = 0}};
+  PsClient& client = p.make_client();
+  client.finish(client.join(0).step);
+  links.finished = 2;
+  client.wait_for_others();
+  const Time begin = links.now();
+  const auto byes = [&] {
+    return std::count_if(links.completes.begin(), links.completes.end(),
+                         [](const auto& c) { return c.phase == wire::Phase::bye && c.result; });
+  };
+  SECTION("and leaves when they have") {
+    links.after_sleep = [&] {
+      if (seconds(begin, links.now()) > 3) links.left = 2;
+    };
+    client.say_bye();
+    CHECK(byes() == 1);
+    CHECK(seconds(begin, links.now()) > 3);
+    CHECK(seconds(begin, links.now()) < 4);
+  }
+  SECTION("one that stands still does not keep it for ever") {
+    client.say_bye();
+    CHECK(byes() == 1);
+    CHECK(seconds(begin, links.now()) >= 10);
+    CHECK(seconds(begin, links.now()) < 11);
+  }
+  SECTION("a pserver that is lost and returns hears it again") {
+    links.after_sleep = [&] {
+      if (byes() == 1 && links.greetings == 1) links[0].closed("cut");
+      if (byes() == 2) links.left = 2;
+    };
+    links.greetings = 1;
+    client.say_bye();
+    CHECK(links.greetings == 2);
+    CHECK(byes() == 2);
+    CHECK(seconds(begin, links.now()) < 2);
+  }
+  SECTION("a pserver that has ended the job ends the wait") {
+    links.after_sleep = [&] {
+      if (byes() == 1 && links.greetings == 1) links[0].closed("cut");
+      links.refusal = {wire::FailureCode::job_over, "the job has ended"};
+    };
+    links.greetings = 1;
+    client.say_bye();
+    CHECK(links.greetings == 2);
+    CHECK(seconds(begin, links.now()) < 2);
+  }
 }
 
 // A dropped trainer of a job that has gone back: no shard knows where its data is.

@@ -55,7 +55,7 @@ Meeting meet(const Token& server_token, const Token& client_token, const Purpose
 }
 
 const Purpose trainer_0{Role::trainer, 0}, beat_0{Role::beat, 0}, trainer_1{Role::trainer, 1},
-    any_trainer{Role::trainer, {}}, observer{Role::observer, {}};
+    any_trainer{Role::trainer, {}}, observer{Role::observer, {}}, admin{Role::admin, {}};
 
 Hello greeting(Role role, uint32_t trainer = 0, bool takes_id = false) {
   Hello h;
@@ -189,9 +189,14 @@ TEST_CASE("a derived token allows what it is for and nothing else", "[wire]") {
     CHECK_THAT(refusal_of(proven(g, beat_0), greeting(Role::beat)), Contains("not train"));
     // Said to observe, and then greets as a trainer.
     CHECK_FALSE(refusal_of(proven(g, observer), greeting(Role::trainer)).empty());
+    CHECK_THAT(refusal_of(proven(g, admin), greeting(Role::admin)), Contains("only an admin"));
+    CHECK_FALSE(refusal_of(proven(g, observer), greeting(Role::admin)).empty());
   }
   SECTION("admin") {
     const Grant g{Kind::admin, 0};
+    CHECK(refusal_of(proven(g, admin), greeting(Role::admin)).empty());
+    CHECK_FALSE(refusal_of(proven(g, observer), greeting(Role::admin)).empty());
+    CHECK(grant_for(job, admin) == g);
     CHECK(refusal_of(proven(g, observer), greeting(Role::observer)).empty());
     CHECK_FALSE(refusal_of(proven(g, trainer_0), greeting(Role::trainer)).empty());
   }
@@ -199,6 +204,7 @@ TEST_CASE("a derived token allows what it is for and nothing else", "[wire]") {
     const Grant g{Kind::trainer, 1};
     CHECK(refusal_of(proven(g, trainer_1), greeting(Role::trainer, 1)).empty());
     CHECK(refusal_of(proven(g, {Role::beat, 1}), greeting(Role::beat, 1)).empty());
+    CHECK_THAT(refusal_of(proven(g, admin), greeting(Role::admin)), Contains("only an admin"));
     CHECK(refusal_of(proven(g, observer), greeting(Role::observer)).empty());
     CHECK_THAT(refusal_of(proven(g, trainer_0), greeting(Role::trainer, 0)),
                Contains("wants to be trainer 0"));
@@ -211,6 +217,7 @@ TEST_CASE("a derived token allows what it is for and nothing else", "[wire]") {
     const Grant g{Kind::trainers, 0};
     CHECK(refusal_of(proven(g, trainer_1), greeting(Role::trainer, 1)).empty());
     CHECK(refusal_of(proven(g, any_trainer), greeting(Role::trainer, 0, true)).empty());
+    CHECK_FALSE(refusal_of(proven(g, admin), greeting(Role::admin)).empty());
     CHECK_FALSE(refusal_of(proven(g, trainer_1), greeting(Role::trainer, 0)).empty());
     CHECK_FALSE(refusal_of(proven(g, trainer_1), greeting(Role::beat, 1)).empty());
   }

@@ -38,9 +38,10 @@ class Filler {
   void operator()(bool& x) { x = true; }
   void operator()(std::string& x) { x = "text " + std::to_string(++last_); }
   void operator()(Mode& x) { x = Mode::geo; }
-  void operator()(Role& x) { x = Role::observer; }
+  void operator()(Role& x) { x = Role::admin; }
   void operator()(ShardState& x) { x = ShardState::stopping; }
   void operator()(Phase& x) { x = Phase::bye; }
+  void operator()(Order& x) { x = Order::stop; }
   void operator()(FailureCode& x) { x = FailureCode::id_taken; }
   template <class T>
   void operator()(std::vector<T>& x) {
@@ -115,16 +116,17 @@ template <class F, class X> void each(F& f, X& x) {
     all(f, a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r);
   } else if constexpr (std::is_same_v<T, SliceState>) { auto& [a, b, c, d] = x; all(f, a, b, c, d); }
   else if constexpr (std::is_same_v<T, Welcome>) {
-    auto& [a, b, c, d, e, g, h, i, j, k, l, m, n, o] = x;
-    all(f, a, b, c, d, e, g, h, i, j, k, l, m, n, o);
+    auto& [a, b, c, d, e, g, h, i, j, k, l, m, n, o, p] = x;
+    all(f, a, b, c, d, e, g, h, i, j, k, l, m, n, o, p);
   } else if constexpr (std::is_same_v<T, ConfiguredSlice>) { auto& [a, b, c, d] = x; all(f, a, b, c, d); }
   else if constexpr (std::is_same_v<T, ConfiguredVariable>) { auto& [a, b, c] = x; all(f, a, b, c); }
   else if constexpr (std::is_same_v<T, Configure>) {
     auto& [a, b, c, d, e, g, h, i, j] = x;
     all(f, a, b, c, d, e, g, h, i, j);
-  } else if constexpr (std::is_same_v<T, ConfiguredTable>) { auto& [a, b, c, d] = x; all(f, a, b, c, d); }
+  } else if constexpr (std::is_same_v<T, ConfiguredTable>) { auto& [a, b, c, d, e] = x; all(f, a, b, c, d, e); }
   else if constexpr (std::is_same_v<T, PullRows>) { auto& [a, b, c, d] = x; all(f, a, b, c, d); }
-  else if constexpr (std::is_same_v<T, SetRows>) { auto& [a, b, c, d] = x; all(f, a, b, c, d); }
+  else if constexpr (std::is_same_v<T, SetRows>) { auto& [a, b, c] = x; all(f, a, b, c); }
+  else if constexpr (std::is_same_v<T, FetchRows>) { auto& [a, b, c, d] = x; all(f, a, b, c, d); }
   else if constexpr (std::is_same_v<T, TableStatus>) {
     auto& [a, b, c, d, e, g, h, i, j, k, l] = x;
     all(f, a, b, c, d, e, g, h, i, j, k, l);
@@ -140,25 +142,26 @@ template <class F, class X> void each(F& f, X& x) {
   else if constexpr (std::is_same_v<T, Values>) { auto& [a] = x; f(a); }
   else if constexpr (std::is_same_v<T, Fetch>) { auto& [a, b, c] = x; all(f, a, b, c); }
   else if constexpr (std::is_same_v<T, Rollback>) { auto& [a, b] = x; all(f, a, b); }
-  else if constexpr (std::is_same_v<T, Complete>) { auto& [a, b] = x; all(f, a, b); }
+  else if constexpr (std::is_same_v<T, Complete>) { auto& [a, b, c] = x; all(f, a, b, c); }
   else if constexpr (std::is_same_v<T, Progress>) {
     auto& [a, b, c, d, e, g, h, i, j, k, l] = x;
     all(f, a, b, c, d, e, g, h, i, j, k, l);
   } else if constexpr (std::is_same_v<T, BeatAck>) {
-    auto& [a, b, c, d, e, g, h] = x;
-    all(f, a, b, c, d, e, g, h);
+    auto& [a, b, c, d, e, g, h, i, j] = x;
+    all(f, a, b, c, d, e, g, h, i, j);
   }
-  else if constexpr (std::is_same_v<T, Ack>) { auto& [a] = x; f(a); }
+  else if constexpr (std::is_same_v<T, Ack>) { auto& [a, b] = x; all(f, a, b); }
   else if constexpr (std::is_same_v<T, Failure>) { auto& [a, b] = x; all(f, a, b); }
   else if constexpr (std::is_same_v<T, StatusAsk>) {}
+  else if constexpr (std::is_same_v<T, Command>) { auto& [a, b] = x; all(f, a, b); }
   else if constexpr (std::is_same_v<T, MemberStatus>) {
-    auto& [a, b, c, d, e, g, h, i, j, k, l, m, n, o] = x;
-    all(f, a, b, c, d, e); each(f, g); all(f, h, i, j, k, l, m, n, o);
+    auto& [a, b, c, d, e, g, h, i, j, k, l, m, n, o, p] = x;
+    all(f, a, b, c, d, e); each(f, g); all(f, h, i, j, k, l, m, n, o, p);
   } else if constexpr (std::is_same_v<T, SliceStatus>) { auto& [a, b, c, d] = x; all(f, a, b, c, d); }
   else {
     static_assert(std::is_same_v<T, Status>);
-    auto& [a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, y, z] = x;
-    all(f, a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, y, z);
+    auto& [a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, y, z, aa] = x;
+    all(f, a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, y, z, aa);
   }
 }
 // clang-format on

@@ -105,6 +105,7 @@ class DatasetBase:
         self.use_var: List[Variable] = []
         self._hdfs = ("", "")
         self._record_ids = False
+        self._merge_size: Optional[int] = None  # records of one id that become one
 
     def set_pipe_command(self, pipe_command: str) -> None:
         """The shell command that turns a file on its stdin into MultiSlot text on its stdout. By default "cat"."""
@@ -155,7 +156,8 @@ class DatasetBase:
         if not self.use_var:
             raise ValueError("the data set has no slots; name the variables of a line with set_use_var([...])")
         slots = [(v.name, core.dtype_name(v.dtype), tuple(v.shape[1:]) or (1,), v.lod_level) for v in self.use_var]
-        return _core.SlotSpec(slots, self.pipe_command, self.batch_size, *self._hdfs, record_ids=self._record_ids)
+        return _core.SlotSpec(slots, self.pipe_command, self.batch_size, *self._hdfs, record_ids=self._record_ids,
+                              keeps_ids=self._merge_size is not None)
 
     def _files(self) -> List[str]:
         if not self.filelist:
@@ -260,8 +262,17 @@ class InMemoryDataset(DatasetBase):
         self._record_ids = bool(parse_ins_id)
 
     def set_merge_by_lineid(self, merge_size: int = 2) -> None:
-        """Not supported: records are not merged by their ids."""
-        raise NotImplementedError("records are not merged by their ids: write what belongs together into one line")
+        """Records with the same id become one when `global_shuffle` is called; lines begin with "1 <id of the record>".
+
+        Each slot is taken from the record that has something else than zeros there. Records are dropped, with a
+        warning, where two of an id have the same slot, or where it has not merge_size of them (0: any number).
+        Records of one id must be read by one worker. Call it before the files are loaded.
+        """
+        if isinstance(merge_size, bool) or not isinstance(merge_size, int) or merge_size < 0:
+            raise ValueError(f"set_merge_by_lineid: merge_size must be a whole number from 0 on, found {merge_size!r}")
+        if self._memory is not None or self._loading is not None:
+            raise RuntimeError("set_merge_by_lineid: call it before the files are loaded, as their ids must be kept")
+        self._merge_size, self._record_ids = merge_size, True
 
     def _loaded(self) -> "_core.SlotMemory":
         if self._memory is None:
@@ -273,11 +284,16 @@ class InMemoryDataset(DatasetBase):
         self._loaded().shuffle(random.getrandbits(64))
 
     def global_shuffle(self, fleet: Any = None, thread_num: int = 12) -> None:
-        """Shuffles the records. With several workers each shuffles its own: records stay where they were read."""
+        """Shuffles the records, and merges them first where `set_merge_by_lineid` was called.
+
+        With several workers each shuffles its own: records stay where they were read.
+        """
         if fleet is not None and fleet.worker_num() > 1:
             print(f"InMemoryDataset.global_shuffle: records stay with the worker that read them; each of the "
                   f"{fleet.worker_num()} workers shuffles its own. Split the data into many files to mix them.",
                   file=sys.stderr)
+        if self._merge_size is not None:
+            self._loaded().merge_by_id(self._merge_size)
         self.local_shuffle()
 
     def set_fea_eval(self, record_candidate_size: int, fea_eval: bool = True) -> None:

@@ -132,7 +132,7 @@ def load_vars(executor, dirname, main_program=None, vars=None, predicate=None, f
         return load(executor, _directory(dirname), program, vars, predicate, filename)
     names = _chosen(program, vars, predicate)
     _core.load_vars(_directory(dirname), program._core, names, global_scope(), filename or "")
-    _core.load_tables(_directory(dirname), _tables(program, vars), global_scope())
+    _core.load_tables(_directory(dirname), program._core, _tables(program, vars), global_scope())
 
 
 def load_params(executor, dirname, main_program=None, filename=None):

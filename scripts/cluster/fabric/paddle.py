@@ -283,8 +283,8 @@ class Job:
     def processes(self, node):
         """(pid, command line) of all processes with the mark on the node."""
         pattern = MARK[0] + "[" + MARK[1] + "]" + MARK[2:]  # does not find itself
-        out = node.run("for p in /proc/[0-9]*; do c=$(tr '\\0' ' ' < $p/cmdline 2>/dev/null); "
-                       f"echo \"$c\" | grep -q -e {shlex.quote('--comment=' + pattern)} && echo \"${{p#/proc/}} $c\"; done; true")
+        out = node.run(f"for f in $(grep -las -e {shlex.quote('--comment=' + pattern)} /proc/[0-9]*/cmdline); do "
+                       "p=${f%/cmdline}; echo \"${p#/proc/} $(tr '\\0' ' ' < $f 2>/dev/null)\"; done; true")
         return [(int(line.split(" ", 1)[0]), line.split(" ", 1)[1].strip()) for line in out.splitlines() if " " in line]
 
     def signal_all(self, name, chosen):

@@ -4,12 +4,13 @@ from __future__ import annotations
 from typing import Optional
 
 from ._call import Variable, Variables, call
+from ._numbers import append
 
 __all__ = [
     "elementwise_add", "elementwise_sub", "elementwise_mul", "elementwise_div", "elementwise_max", "elementwise_min",
     "elementwise_pow", "elementwise_mod", "elementwise_floordiv", "reduce_sum", "reduce_mean", "reduce_max",
     "reduce_min", "reduce_prod", "clip", "clip_by_norm", "logical_and", "logical_not", "logical_or", "logical_xor",
-    "matmul", "mean", "mul", "scale", "softmax", "sum"]
+    "matmul", "mean", "mul", "scale", "softmax", "sum", "where"]
 
 
 def _elementwise(op: str, meaning: str):
@@ -118,6 +119,16 @@ def logical_or(x: Variable, y: Variable, out: Optional[Variable] = None, name: O
 def logical_xor(x: Variable, y: Variable, out: Optional[Variable] = None, name: Optional[str] = None) -> Variable:
     """Either x or y, element by element; both bool. Into `out` where it is given."""
     return call("logical_xor", x=x, y=y, out=out, name=name)
+
+
+def where(condition: Variable) -> Variable:
+    """The places at which a bool variable is True: int64 [places, dimensions], one row of coordinates for each.
+
+    The number of rows follows from the values, so the plan is laid out again when they change.
+    """
+    out = append("where_index", {"Condition": condition}, {}, ("Out",))[0]
+    out.stop_gradient = True
+    return out
 
 
 def logical_not(x: Variable, out: Optional[Variable] = None, name: Optional[str] = None) -> Variable:

@@ -98,6 +98,7 @@ class ServerHalf:
         self.endpoint = endpoint
         self.origin = None
         self.presets = {}
+        self.preset_rows = {}
         self.ends_with_job = False  # otherwise it serves until it is stopped
 
     def load_vars(self, executor, dirname, program, vars, predicate, filename):
@@ -107,6 +108,9 @@ class ServerHalf:
         names = None if vars is None else [v if isinstance(v, str) else v.name for v in vars]
         self.presets.update(_core.load_shard(self.cut, self.endpoint, dirname, names, predicate is io.is_parameter,
                                              filename or ""))
+        if not filename:
+            self.preset_rows.update(_core.load_shard_rows(self.cut, self.endpoint, dirname, names,
+                                                          predicate is io.is_parameter))
 
     def collect(self, executor=None, program=None, scope=None):
         raise core.ConfigError("a pserver saves no model: trainer 0 does, for all (snapshots are the pservers' own: "
@@ -117,7 +121,7 @@ class ServerHalf:
         if self.ends_with_job:
             flags["exit_when_done"] = "true"
         with _CleanTermination():
-            _core.serve(program._core, self.presets, flags)
+            _core.serve(program._core, self.presets, flags, self.preset_rows)
         return []
 
 

@@ -1,5 +1,9 @@
+#include <algorithm>
+#include <map>
+
+#include "base/error.h"
 #include "obs/json.h"
-#include "paddle/status_view.h"
+#include "obs/shard_status.h"
 
 namespace paddle {
 namespace {
@@ -25,6 +29,7 @@ std::string json_of(const MemberStatus& t) {
       .add("staleness_mean", t.staleness_mean)
       .add("dropped", t.dropped)
       .add("not_finite", t.not_finite)
+      .add("applied", t.applied)
       .add("bytes_in", t.bytes_in)
       .add("bytes_out", t.bytes_out)
       .add("messages_in", t.messages_in)
@@ -80,6 +85,7 @@ std::string json_of(const ShardStatus& s) {
       .add("memory_held", s.memory_held)
       .add("memory_limit", s.memory_limit)
       .add("waiting", s.waiting)
+      .add("snapshot_age", s.snapshot_age)
       .raw("trainers", json_list(s.members, [](const MemberStatus& t) { return json_of(t); }))
       .raw("slices", json_list(s.slices, [](const SliceStatus& slice) { return json_of(slice); }))
       .raw("tables", json_list(s.tables, [](const wire::TableStatus& t) { return json_of(t); }))
@@ -91,6 +97,42 @@ std::string json_of(const ShardStatus& s) {
 
 }  // namespace
 
+std::vector<MemberStatus> trainers_of(std::span<const ShardStatus> shards) {
+  std::map<uint32_t, MemberStatus> by_id;
+  std::map<uint32_t, double> shards_of;
+  for (const ShardStatus& shard : shards)
+    for (const MemberStatus& t : shard.members) {
+      const auto [found, fresh] = by_id.emplace(t.trainer, t);
+      shards_of[t.trainer] += 1;
+      if (fresh) continue;
+      MemberStatus& sum = found->second;
+      if (("/" + sum.state + "/").find("/" + t.state + "/") == std::string::npos)
+        sum.state += "/" + t.state;
+      // The progress that the shard with the latest heartbeat has.
+      const std::string error = sum.progress.error.empty() ? t.progress.error : sum.progress.error;
+      if (t.progress.samples > sum.progress.samples) sum.progress = t.progress;
+      sum.progress.error = error;  // the first one of any shard
+      if (sum.process.empty()) sum.process = t.process;
+      sum.seconds = std::min(sum.seconds, t.seconds);
+      sum.step = std::max(sum.step, t.step);
+      sum.staleness_max = std::max(sum.staleness_max, t.staleness_max);
+      sum.staleness_mean += t.staleness_mean;
+      sum.dropped += t.dropped;
+      sum.not_finite += t.not_finite;
+      sum.applied += t.applied;
+      sum.bytes_in += t.bytes_in;
+      sum.bytes_out += t.bytes_out;
+      sum.messages_in += t.messages_in;
+      sum.messages_out += t.messages_out;
+    }
+  std::vector<MemberStatus> out;
+  for (auto& [id, t] : by_id) {
+    t.staleness_mean /= shards_of[id];
+    out.push_back(std::move(t));
+  }
+  return out;
+}
+
 std::string status_json(std::span<const ShardStatus> shards) {
   const std::vector<ShardStatus> all(shards.begin(), shards.end());
   return JsonObject()
@@ -99,6 +141,38 @@ std::string status_json(std::span<const ShardStatus> shards) {
                   json_list(trainers_of(shards), [](const MemberStatus& t) { return json_of(t); }))
              .done() +
          "\n";
+}
+
+ShardBoard::ShardBoard(size_t shards) : shards_(shards), heard_(shards) {
+  for (ShardStatus& s : shards_) s.problem = "it has not begun to serve yet";
+}
+
+void ShardBoard::set_endpoint(size_t shard, const std::string& endpoint) {
+  const std::scoped_lock lock(mutex_);
+  shards_[shard].endpoint = endpoint;
+}
+
+void ShardBoard::put(size_t shard, wire::Status status, Time now) {
+  const std::scoped_lock lock(mutex_);
+  std::swap(static_cast<wire::Status&>(shards_[shard]), status);  // the old one goes unlocked
+  shards_[shard].problem.clear();
+  heard_[shard] = now;
+}
+
+std::vector<ShardStatus> ShardBoard::all() const {
+  const std::scoped_lock lock(mutex_);
+  return shards_;
+}
+
+std::string ShardBoard::silent(double seconds, Time now) const {
+  const std::scoped_lock lock(mutex_);
+  for (size_t i = 0; i < shards_.size(); ++i) {
+    if (heard_[i] == Time{}) return text("shard ", shards_[i].endpoint, " has not begun to serve");
+    if (const double silence = paddle::seconds(heard_[i], now); silence > seconds)
+      return text("shard ", shards_[i].endpoint, " has not reported for ",
+                  static_cast<int64_t>(silence), " s: its thread is busy or stuck");
+  }
+  return "";
 }
 
 }  // namespace paddle

@@ -1,0 +1,108 @@
+#include "paddle/live_page.h"
+
+#include <openssl/crypto.h>
+#include <signal.h>
+#include <sys/random.h>
+
+#include <chrono>
+
+#include "base/error.h"
+#include "obs/json.h"
+#include "paddle/shard_status.h"
+#include "paddle/status_watch.h"
+
+namespace paddle {
+namespace {
+
+constexpr double answer_within = 3;
+constexpr auto watched_period = std::chrono::seconds(1), idle_period = std::chrono::seconds(5);
+
+// 128 random bits, for an address that nobody guesses.
+std::string new_key() {
+  unsigned char bytes[16];
+  require(::getrandom(bytes, sizeof bytes, 0) == sizeof bytes, Error::Kind::io,
+          "the kernel gives no random numbers");
+  std::string out;
+  for (const unsigned char b : bytes) {
+    out += "0123456789abcdef"[b >> 4];
+    out += "0123456789abcdef"[b & 15];
+  }
+  return out;
+}
+
+bool same(const std::string& a, const std::string& b) {
+  return a.size() == b.size() && ::CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+double wall_clock() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+LivePage::LivePage(const std::string& host, int64_t port, const std::string& title)
+    : title_(title), key_(new_key()) {
+  server_ = std::make_unique<HttpServer>(
+      HttpOptions{.host = host, .port = static_cast<uint16_t>(port), .guarded = true},
+      [this](const HttpRequest& request) { return answer(request); });
+}
+
+LivePage::~LivePage() {
+  server_.reset();
+  {
+    const std::scoped_lock lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  if (asking_.joinable()) asking_.join();
+}
+
+std::string LivePage::address() const { return server_->address() + "/?key=" + key_; }
+
+HttpReply LivePage::answer(const HttpRequest& request) {
+  if (!same(query_value(request.query, "key"), key_))
+    return {.status = 401,
+            .body =
+                "use the whole address that was printed, with its key; a job that is started "
+                "again has another one\n"};
+  if (request.path == "/") return {.type = "text/html; charset=utf-8", .body = page_html};
+  if (request.path != "/events") return {.status = 404, .body = "there is / and /events\n"};
+  HttpReply out{.type = "text/event-stream"};
+  out.body = "event: begin\ndata: " + JsonObject().add("title", title_).done() + "\n\n";
+  out.more = [this, cursor = Feed::Cursor{}]() mutable {
+    return feed_.since(cursor, Clock::now());
+  };
+  return out;
+}
+
+void LivePage::watch(const Endpoints& endpoints, const wire::Credentials& credentials,
+                     bool with_progress) {
+  sigset_t all, before;  // signals are for the main thread
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_BLOCK, &all, &before);
+  asking_ = std::thread([this, endpoints, credentials, with_progress] {
+    ask_again_and_again(endpoints, credentials, with_progress);
+  });
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void LivePage::ask_again_and_again(const Endpoints& endpoints, const wire::Credentials& credentials,
+                                   bool with_progress) {
+  StatusWatch watch(with_progress);
+  std::unique_lock lock(mutex_);
+  while (!stop_) {
+    lock.unlock();
+    const std::vector<ShardStatus> shards = ask_shards(endpoints, answer_within, credentials);
+    for (const std::string& line : watch.take(shards, wall_clock())) feed_.put(line);
+    feed_.set_status(status_json(shards));
+    const Time asked = Clock::now();
+    lock.lock();
+    const auto due = [&] {
+      const Time now = Clock::now();
+      return stop_ || now - asked >= (feed_.watched(now) ? watched_period : idle_period);
+    };
+    while (!due()) changed_.wait_for(lock, std::chrono::milliseconds(200));
+  }
+}
+
+}  // namespace paddle

@@ -1,0 +1,50 @@
+// The live page of a job (docs/ui.md): one HTML page and the stream of lines that it draws from, on
+// a port of its own. Used by `paddle launch` and `paddle ui`.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "obs/http_server.h"
+#include "options/cluster.h"
+#include "paddle/feed.h"
+#include "wire/credentials.h"
+
+namespace paddle {
+
+// The page as it stands in page.html.
+extern const char* const page_html;
+
+class LivePage {
+ public:
+  // `title` stands over the page. Only who knows the key in the address can look. Throws
+  // Error(config).
+  LivePage(const std::string& host, int64_t port, const std::string& title);
+  ~LivePage();
+  LivePage(const LivePage&) = delete;
+  LivePage& operator=(const LivePage&) = delete;
+
+  std::string address() const;  // "http://127.0.0.1:4711/?key=…"
+  Feed& feed() { return feed_; }
+  // Asks the shards again and again from here on: every second while somebody looks. Without
+  // events of trainers, `with_progress` takes their progress from there.
+  void watch(const Endpoints& endpoints, const wire::Credentials& credentials, bool with_progress);
+
+ private:
+  HttpReply answer(const HttpRequest& request);
+  void ask_again_and_again(const Endpoints& endpoints, const wire::Credentials& credentials,
+                           bool with_progress);
+
+  const std::string title_, key_;
+  Feed feed_;
+  std::mutex mutex_;  // of stop_
+  std::condition_variable changed_;
+  bool stop_ = false;
+  std::thread asking_;
+  std::unique_ptr<HttpServer> server_;  // ends first
+};
+
+}  // namespace paddle

@@ -1,0 +1,177 @@
+#include "base/error.h"
+#include "obs/metrics.h"
+
+namespace paddle {
+namespace {
+
+using Shards = std::vector<ShardStatus>;
+
+Labels labels_of(const ShardStatus& s) { return {{"shard", s.endpoint}}; }
+
+template <class Of>
+void each_shard(const Shards& shards, Samples& out, const Of& of) {
+  for (const ShardStatus& s : shards)
+    if (s.answered()) out.put(labels_of(s), of(s));
+}
+
+template <class Of>
+void each_trainer(const Shards& shards, Samples& out, const Of& of) {
+  for (const ShardStatus& s : shards)
+    for (const wire::MemberStatus& m : s.members)
+      out.put({{"shard", s.endpoint}, {"trainer", std::to_string(m.trainer)}}, of(m));
+}
+
+template <class Of>
+void each_table(const Shards& shards, Samples& out, const Of& of) {
+  for (const ShardStatus& s : shards)
+    for (const wire::TableStatus& t : s.tables)
+      out.put({{"shard", s.endpoint}, {"table", t.name}}, of(t));
+}
+
+uint64_t yes(bool condition) { return condition ? 1 : 0; }
+
+// Rounds that have begun and lack the gradient of a trainer.
+uint64_t open_rounds(const ShardStatus& s) {
+  uint64_t sum = 0;
+  for (const wire::SliceStatus& slice : s.slices) sum += yes(!slice.waiting.empty());
+  for (const wire::TableStatus& table : s.tables) sum += yes(!table.waiting.empty());
+  return sum;
+}
+
+uint64_t slice_bytes(const ShardStatus& s) {
+  uint64_t sum = 0;
+  for (const wire::SliceStatus& slice : s.slices) sum += slice.bytes;
+  return sum;
+}
+
+using Row = Metric<Shards>;
+using In = const Shards&;
+using Out = Samples&;
+using S = ShardStatus;
+using M = wire::MemberStatus;
+using T = wire::TableStatus;
+constexpr auto gauge = MetricType::gauge, counter = MetricType::counter;
+
+constexpr Row rows[] = {
+    {"paddle_pserver_job_info", gauge, "shard, job_name, mode, state", "1 for the present job",
+     [](In r, Out out) {
+       for (const S& s : r)
+         if (s.answered())
+           out.put({{"shard", s.endpoint},
+                    {"job_name", s.job},
+                    {"mode", name_of(s.mode)},
+                    {"state", name_of(s.state)}},
+                   1.0);
+     }},
+    {"paddle_pserver_ready", gauge, "shard", "1 while the shard has its values and takes gradients",
+     [](In r, Out out) {
+       each_shard(r, out, [](const S& s) { return yes(s.state == wire::ShardState::ready); });
+     }},
+    {"paddle_pserver_waiting", gauge, "shard", "1 while the shard waits for a trainer",
+     [](In r, Out out) { each_shard(r, out, [](const S& s) { return yes(!s.waiting.empty()); }); }},
+    {"paddle_pserver_uptime_seconds", gauge, "shard", "Time since the shard was started",
+     [](In r, Out out) { each_shard(r, out, [](const S& s) { return s.uptime; }); }},
+    {"paddle_pserver_step", gauge, "shard",
+     "Steps that are in every slice; goes back with a rollback",
+     [](In r, Out out) { each_shard(r, out, [](const S& s) { return s.step; }); }},
+    {"paddle_pserver_rollbacks_total", counter, "shard",
+     "Rollbacks of the job to a snapshot (its epoch)",
+     [](In r, Out out) { each_shard(r, out, [](const S& s) { return s.epoch; }); }},
+    {"paddle_pserver_open_rounds", gauge, "shard",
+     "Sync: rounds of slices and tables that have begun and lack the gradient of a trainer",
+     [](In r, Out out) { each_shard(r, out, open_rounds); }},
+    {"paddle_pserver_received_bytes_total", counter, "shard", "Bytes that came in",
+     [](In r, Out out) { each_shard(r, out, [](const S& s) { return s.bytes_in; }); }},
+    {"paddle_pserver_sent_bytes_total", counter, "shard", "Bytes that went out",
+     [](In r, Out out) { each_shard(r, out, [](const S& s) { return s.bytes_out; }); }},
+    {"paddle_pserver_received_messages_total", counter, "shard", "Messages that came in",
+     [](In r, Out out) { each_shard(r, out, [](const S& s) { return s.messages_in; }); }},
+    {"paddle_pserver_sent_messages_total", counter, "shard", "Messages that went out",
+     [](In r, Out out) { each_shard(r, out, [](const S& s) { return s.messages_out; }); }},
+    {"paddle_pserver_cpu_seconds_total", counter, "shard", "CPU time of the shard's thread",
+     [](In r, Out out) { each_shard(r, out, [](const S& s) { return s.cpu_seconds; }); }},
+    {"paddle_pserver_slices", gauge, "shard", "Slices of parameters on the shard",
+     [](In r, Out out) {
+       each_shard(r, out, [](const S& s) { return uint64_t{s.slices.size()}; });
+     }},
+    {"paddle_pserver_slice_bytes", gauge, "shard", "Bytes of their values",
+     [](In r, Out out) { each_shard(r, out, slice_bytes); }},
+    {"paddle_pserver_memory_bytes", gauge, "shard", "Bytes that the shard holds for its job",
+     [](In r, Out out) { each_shard(r, out, [](const S& s) { return s.memory; }); }},
+    {"paddle_pserver_memory_held_bytes", gauge, "",
+     "Bytes that all shards of the process hold, for jobs and messages",
+     [](In r, Out out) {
+       if (!r.empty()) out.put({}, r.front().memory_held);
+     }},
+    {"paddle_pserver_memory_limit_bytes", gauge, "", "Most that they may hold (--memory_limit)",
+     [](In r, Out out) {
+       if (!r.empty()) out.put({}, r.front().memory_limit);
+     }},
+    {"paddle_pserver_snapshots", gauge, "shard", "Snapshots that the job can go back to",
+     [](In r, Out out) {
+       each_shard(r, out, [](const S& s) { return uint64_t{s.snapshots.size()}; });
+     }},
+    {"paddle_pserver_snapshot_step", gauge, "shard", "Step of the newest snapshot",
+     [](In r, Out out) {
+       for (const S& s : r)
+         if (!s.snapshots.empty()) out.put(labels_of(s), s.snapshots.back());
+     }},
+    {"paddle_pserver_snapshot_age_seconds", gauge, "shard",
+     "Time since this process wrote its last snapshot; missing where it has written none",
+     [](In r, Out out) {
+       for (const S& s : r)
+         if (s.snapshot_age >= 0) out.put(labels_of(s), s.snapshot_age);
+     }},
+    {"paddle_pserver_trainer_joined", gauge, "shard, trainer", "1 while the trainer takes part",
+     [](In r, Out out) {
+       each_trainer(r, out, [](const M& m) { return yes(m.state == "joined"); });
+     }},
+    {"paddle_pserver_trainer_lost", gauge, "shard, trainer",
+     "1 while the trainer is lost: its lease has ended, and it has not joined again",
+     [](In r, Out out) {
+       each_trainer(r, out, [](const M& m) { return yes(m.state == "lost"); });
+     }},
+    {"paddle_pserver_trainer_step", gauge, "shard, trainer", "Step of its last gradient",
+     [](In r, Out out) { each_trainer(r, out, [](const M& m) { return m.step; }); }},
+    {"paddle_pserver_gradients_applied_total", counter, "shard, trainer",
+     "Gradients of slices and tables that were used",
+     [](In r, Out out) { each_trainer(r, out, [](const M& m) { return m.applied; }); }},
+    {"paddle_pserver_gradients_dropped_total", counter, "shard, trainer",
+     "Async: gradients that were too old",
+     [](In r, Out out) { each_trainer(r, out, [](const M& m) { return m.dropped; }); }},
+    {"paddle_pserver_gradients_refused_total", counter, "shard, trainer",
+     "Gradients with NaN or Inf",
+     [](In r, Out out) { each_trainer(r, out, [](const M& m) { return m.not_finite; }); }},
+    {"paddle_pserver_staleness_max", gauge, "shard, trainer",
+     "Async: versions that the oldest gradient lagged",
+     [](In r, Out out) { each_trainer(r, out, [](const M& m) { return m.staleness_max; }); }},
+    {"paddle_pserver_staleness_mean", gauge, "shard, trainer",
+     "Async: versions that gradients lagged, as a mean",
+     [](In r, Out out) { each_trainer(r, out, [](const M& m) { return m.staleness_mean; }); }},
+    {"paddle_pserver_trainer_received_bytes_total", counter, "shard, trainer",
+     "Bytes that came from the trainer since it joined",
+     [](In r, Out out) { each_trainer(r, out, [](const M& m) { return m.bytes_in; }); }},
+    {"paddle_pserver_trainer_sent_bytes_total", counter, "shard, trainer",
+     "Bytes that went to the trainer since it joined",
+     [](In r, Out out) { each_trainer(r, out, [](const M& m) { return m.bytes_out; }); }},
+    {"paddle_pserver_table_rows", gauge, "shard, table", "Rows of a table on the shard",
+     [](In r, Out out) { each_table(r, out, [](const T& t) { return t.rows; }); }},
+    {"paddle_pserver_table_bytes", gauge, "shard, table", "Bytes of these rows",
+     [](In r, Out out) { each_table(r, out, [](const T& t) { return t.bytes; }); }},
+    {"paddle_pserver_table_rows_created_total", counter, "shard, table", "Rows that were admitted",
+     [](In r, Out out) { each_table(r, out, [](const T& t) { return t.created; }); }},
+    {"paddle_pserver_table_updates_not_admitted_total", counter, "shard, table",
+     "Updates of ids that are not admitted yet",
+     [](In r, Out out) { each_table(r, out, [](const T& t) { return t.not_admitted; }); }},
+    {"paddle_pserver_table_rows_expired_total", counter, "shard, table", "Rows that have expired",
+     [](In r, Out out) { each_table(r, out, [](const T& t) { return t.expired; }); }},
+    {"paddle_pserver_table_rows_evicted_total", counter, "shard, table",
+     "Rows that had to make room for others",
+     [](In r, Out out) { each_table(r, out, [](const T& t) { return t.evicted; }); }},
+};
+
+}  // namespace
+
+std::span<const Metric<std::vector<ShardStatus>>> shard_rows() { return rows; }
+
+}  // namespace paddle

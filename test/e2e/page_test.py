@@ -1,0 +1,160 @@
+"""The live page in a real browser: a job trains, loses a pserver and gets it back, and the page shows it."""
+import http.client
+import json
+import os
+import re
+import unittest
+from urllib.parse import urlsplit
+
+import browser
+from cluster import Cluster, Process, until, write_job
+from support import PADDLE, EndToEnd, main
+
+PICTURES = os.environ.get("PADDLE_TEST_PICTURES", "")  # a directory that gets screenshots
+
+
+def fetch(address, headers=None, most=1 << 20):
+    parts = urlsplit(address)
+    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=30)
+    connection.request("GET", f"{parts.path}?{parts.query}", headers=headers or {})
+    reply = connection.getresponse()
+    return reply.status, reply.getheaders(), reply
+
+
+class Page(EndToEnd):
+    def ui(self, *flags):
+        process = Process(self.dir, "ui")
+        self.addCleanup(process.kill)
+        process.start(PADDLE, "ui", *flags)
+        return process, process.wait_line(r"the page is at (\S+)")
+
+    def long_job(self):
+        return Cluster(self, write_job(self), 2, 2, trainer_flags=["--num_passes=100000", "--min_block_size=64", "--log_period=0"],
+                       server_flags=lambda i: [f"--snapshot_dir={self.path(f'snapshots{i}')}", "--snapshot_period=200"])
+
+    def lines_of(self, address, enough):
+        """Server-sent events until enough(list) is true."""
+        status, _, reply = fetch(address.replace("/?", "/events?"))
+        self.assertEqual(status, 200)
+        found = []
+        while not enough(found):
+            line = reply.readline().decode()
+            self.assertNotEqual(line, "", "the stream ended")
+            if line.startswith("data: "):
+                found.append(json.loads(line[6:]))
+        reply.close()
+        return found
+
+    def test_stream_of_a_running_job(self):
+        """Without a browser: what the page is fed with, and who may look."""
+        cluster = self.long_job().start()
+        process, address = self.ui(f"--pservers={cluster.endpoints()}")
+        lines = self.lines_of(address, lambda found: sum(e.get("event") == "progress" for e in found) > 6)
+        self.assertEqual({e["trainer"] for e in lines if e.get("event") == "progress"}, {0, 1})
+        self.assertTrue(any("shards" in e for e in lines))
+        bare = address.split("?")[0]
+        for wrong in (bare, bare + "?key=", bare + "?key=" + "0" * 32, bare.replace("7.0.0.1:", "7.0.0.1:") + "events"):
+            self.assertEqual(fetch(wrong)[0], 401, wrong)
+        self.assertEqual(fetch(address, {"Host": "evil.example.com"})[0], 403)
+        headers = dict(fetch(address)[1])
+        self.assertIn("default-src 'none'", headers["Content-Security-Policy"])
+        process.signal(15)
+        process.wait(0)
+
+    def test_launch_keeps_its_page_for_later(self):
+        launch = Process(self.dir, "launch")
+        self.addCleanup(launch.kill)
+        launch.start(PADDLE, "launch", f"--config={write_job(self)}", "--num_passes=100000", f"--workspace={self.path('w')}")
+        address = launch.wait_line(r"watch the job at (\S+)")
+        kept = self.path("w", "job", "page.txt")
+        self.assertEqual(os.stat(kept).st_mode & 0o077, 0)
+        done = self.paddle("ui", f"--workspace={self.path('w')}")
+        self.assertIn(address, done.stdout)
+        lines = self.lines_of(address, lambda found: any(e.get("event") == "progress" for e in found))
+        self.assertIn("joined", {e.get("event") for e in lines})
+        launch.signal(15)
+        launch.wait()
+        self.assertFalse(os.path.exists(kept))
+        _, address = self.ui(f"--workspace={self.path('w')}")
+        again = self.lines_of(address, lambda found: any(e.get("event") == "exit" for e in found))
+        self.assertIn("joined", {e.get("event") for e in again})
+
+    def test_refusals(self):
+        self.refused(self.paddle("ui", check=None), 2, "--pservers", "--event_file", "--workspace")
+        self.refused(self.paddle("ui", "--event_file=nothing.jsonl", check=None), 2, "nothing.jsonl")
+
+    @unittest.skipIf(browser.missing(), f"needs {browser.missing()}")
+    def test_a_pserver_is_lost_and_returns(self):
+        cluster = self.long_job().start()
+        _, address = self.ui(f"--pservers={cluster.endpoints()}")
+        page = browser.Browser(self)
+        page.open(address)
+        until(lambda: page.text("state") == "training", lambda: page.text("state"))
+        until(lambda: page.run("return document.querySelectorAll('#chart path').length") == 2, "a curve for each trainer")
+        self.assertRegex(page.text("tiles"), r"Step\s+\d+")
+        until(lambda: "snapshot of step" in page.text("timeline"), lambda: page.text("timeline"))
+        self.picture(page, "training")
+        cluster.servers[1].kill()
+        lost = f"127.0.0.1:{cluster.ports[1][0]}"
+        until(lambda: f"pserver {lost} does not answer" in page.text("timeline"), lambda: page.text("timeline"))
+        until(lambda: page.text("state") == "waiting", lambda: page.text("state"))
+        self.assertIn(f"Pserver {lost} does not answer", page.text("wait"))
+        self.picture(page, "lost")
+        cluster.start_server(1)
+        until(lambda: f"pserver {lost} was started again" in page.text("timeline"), lambda: page.text("timeline"))
+        until(lambda: "went back to a snapshot" in page.text("timeline"), lambda: page.text("timeline"))
+        until(lambda: page.text("state") == "training", lambda: page.text("state"))
+        self.picture(page, "back")
+        self.check_use(page)
+        self.assertEqual(page.errors(), [])
+
+    def check_use(self, page):
+        """Narrow screens, keys, and controls."""
+        for width in (380, 1280):
+            page.resize(width, 800)
+            self.assertLessEqual(page.run("return document.documentElement.scrollWidth"), width, "the page scrolls sideways")
+        page.run("document.getElementById('chart').focus()")
+        from selenium.webdriver.common.keys import Keys
+        page.driver.switch_to.active_element.send_keys(Keys.END)
+        until(lambda: re.search(r"trainer 0: \S+ at step \d+", page.text("reading")), lambda: page.text("reading"))
+        options = page.run("return [...document.getElementById('metric').options].map(o => o.value)")
+        self.assertIn("cost", options)
+        page.run("const log = document.getElementById('log'); log.checked = true; log.dispatchEvent(new Event('input'))")
+        self.assertEqual(page.run("return document.querySelectorAll('#chart path').length"), 2)
+        unnamed = page.run("return [...document.querySelectorAll('input, select')].filter(e => !e.closest('label')).length")
+        self.assertEqual(unnamed, 0, "controls without a name")
+
+    @unittest.skipIf(browser.missing(), f"needs {browser.missing()}")
+    def test_texts_of_a_job_are_only_text(self):
+        """A warning with HTML in it, and a line that is no JSON, from an event file that grows."""
+        events = self.write("events.jsonl", "")
+        _, address = self.ui(f"--event_file={events}")
+        page = browser.Browser(self, 380, 800, dark=True)
+        page.open(address)
+        evil = "<img src=x onerror=document.title='bad'><script>document.title='bad'</script>"
+        with open(events, "a") as f:
+            common = {"time": 1763337000, "role": "trainer", "process": "h:1"}
+            for e in ({"event": "started", "job": evil}, {"event": "joined", "trainer": 0, "trainers": 1, "step": 0},
+                      {"event": "warning", "message": evil}, {"event": "exit", "code": 3, "reason": evil}):
+                f.write(json.dumps({**common, **e}) + "\nhalf a li")
+                f.write("ne\n")
+        until(lambda: evil in page.text("messages") and page.text("state") == "failed", lambda: page.text("messages"))
+        self.assertEqual(page.run("return document.querySelectorAll('img, main script').length"), 0)
+        self.assertFalse(page.run("return document.title").startswith("bad"))
+        self.assertIn("exit code 3", page.text("timeline"))
+
+    def picture(self, page, name):
+        if not PICTURES:
+            return
+        for width, dark in ((1280, False), (380, True)):
+            page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia",
+                                        {"features": [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]})
+            page.resize(width, 900)
+            page.run("dispatchEvent(new Event('resize'))")
+            until(lambda: page.run("return !planned"), "drawn again")
+            page.picture(os.path.join(PICTURES, f"{name}-{width}.png"))
+        page.resize(1280, 900)
+
+
+if __name__ == "__main__":
+    main()

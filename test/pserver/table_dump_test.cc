@@ -1,0 +1,104 @@
+// Dumps of tables that go to the disk part by part.
+#include "pserver/table_dump.h"
+
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <deque>
+
+#include "support/temporary.h"
+
+namespace table_dump_test {
+
+using namespace paddle;
+using Catch::Matchers::Contains;
+
+PartBytes part_of(uint8_t number, size_t bytes) { return PartBytes(bytes, std::byte{number}); }
+
+struct Later {  // the other thread, when the test wants it
+  std::deque<std::function<void()>> work;
+  int rooms = 0;
+  std::shared_ptr<DumpInFile> begin(const std::string& path) {
+    return std::make_shared<DumpInFile>(
+        path, [this](std::function<void()> w) { work.push_back(std::move(w)); },
+        [this] { ++rooms; });
+  }
+  void run(size_t count = ~size_t{0}) {
+    for (; count > 0 && !work.empty(); --count) {
+      work.front()();
+      work.pop_front();
+    }
+  }
+};
+
+TEST_CASE("a dump goes to its snapshot through a file") {
+  const TemporaryDirectory directory;
+  const std::string spool = directory.path() + "/rows-7-0", at = directory.path() + "/step-7";
+  Later later;
+  auto dump = later.begin(spool);
+  for (uint8_t i = 0; i < 5; ++i) dump->add(part_of(i, 1000 + i));
+  CHECK_FALSE(is_file(spool));  // nothing happens in the thread that adds
+  later.run();
+  CHECK(is_file(spool));
+  TableDump::Sum sum;
+  {
+    AtomicDirectory snapshot(at);
+    sum = dump->store(snapshot, "table-0");
+    snapshot.commit();
+  }
+  dump.reset();
+  CHECK_FALSE(is_file(spool));
+  CHECK(sum.bytes == 5 * 8 + 5000 + 10);
+  const auto back = open_dump(at + "/table-0", sum);
+  REQUIRE(back->parts() == 5);
+  for (uint8_t i = 5; i-- > 0;) CHECK(back->read(i) == part_of(i, 1000 + i));
+
+  SECTION("as one in memory does") {
+    DumpInMemory memory;
+    for (uint8_t i = 0; i < 5; ++i) memory.add(part_of(i, 1000 + i));
+    AtomicDirectory snapshot(directory.path() + "/other");
+    const TableDump::Sum same = memory.store(snapshot, "table-0");
+    CHECK(same.bytes == sum.bytes);
+    CHECK(same.crc32 == sum.crc32);
+  }
+  SECTION("damage is found before anything is used") {
+    std::FILE* f = std::fopen((at + "/table-0").c_str(), "r+");
+    std::fseek(f, 2500, SEEK_SET);
+    std::fputc(0x5a, f);
+    std::fclose(f);
+    CHECK_THROWS_WITH(open_dump(at + "/table-0", sum), Contains("its checksum is wrong"));
+    CHECK_THROWS_WITH(open_dump(at + "/table-0", {sum.bytes - 1, sum.crc32}),
+                      Contains("its manifest says"));
+  }
+}
+
+TEST_CASE("a dump waits for a slow disk, and goes on when there is room") {
+  const TemporaryDirectory directory;
+  Later later;
+  auto dump = later.begin(directory.path() + "/rows-1-0");
+  constexpr size_t size = 8u << 20;
+  int added = 0;
+  for (; !dump->waits_for_disk(); ++added) dump->add(part_of(1, size));
+  CHECK(added == 9);  // 64 MiB and one more
+  CHECK(later.rooms == 0);
+  later.run(1);
+  CHECK(later.rooms == 1);
+  CHECK_FALSE(dump->waits_for_disk());
+  dump->add(part_of(1, size));
+  CHECK(dump->waits_for_disk());
+  later.run();
+  CHECK(later.rooms == 2);
+  dump.reset();  // a dump that nobody took leaves no file
+  CHECK(list_directory(directory.path()).empty());
+}
+
+TEST_CASE("a dump that could not be written fails its snapshot") {
+  const TemporaryDirectory directory;
+  Later later;
+  auto dump = later.begin(directory.path() + "/missing/rows-1-0");
+  dump->add(part_of(1, 100));
+  later.run();
+  AtomicDirectory snapshot(directory.path() + "/step-1");
+  CHECK_THROWS_WITH(dump->store(snapshot, "table-0"), Contains("missing/rows-1-0"));
+}
+
+}  // namespace table_dump_test
