@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/host.h"
 #include "base/log.h"
 #include "base/suggest.h"
 #include "base/version.h"
@@ -88,6 +89,7 @@ int trainer_main(std::span<const std::string> arguments, const std::string& name
   start_events(options.text("event_file"), "trainer", observer_of(board, options));
   emit(event::Started{version_text(), options.text("job_name"), config});
   choose_seed(options);
+  raise_file_limit();
   const std::unique_ptr<HttpServer> http = open_http(options, board);
 
   const std::string& job = options.text("job");
