@@ -4,6 +4,8 @@
 #include <span>
 #include <string>
 
+#include "options/option.h"
+
 namespace paddle {
 
 // paddle launch --server_num=2 --worker_num=2 --config=JOB.json [flags]: a whole job on this
@@ -30,5 +32,13 @@ int certs_main(std::span<const std::string> arguments);
 
 // paddle make_clicks --output_dir=DIR: writes generated click logs in Criteo's format.
 int make_clicks_main(std::span<const std::string> arguments);
+
+// paddle infer --model=DIR --data FILE …: predictions of a saved model for the records of files.
+int infer_main(std::span<const std::string> arguments);
+OptionTable infer_options();
+
+// paddle table inspect|export|import FILE.table: the file of a saved table as text.
+int table_main(std::span<const std::string> arguments);
+OptionTable table_command_options();
 
 }  // namespace paddle

@@ -69,6 +69,7 @@ std::vector<Command> commands() {
   return {
       {"train", "Start a job: train, test, time or check a network", train, trainer_options},
       {"trainer", "The same, as one of several trainers with pservers", trainer, trainer_options},
+      {"infer", "Predict with a saved model, for the records of files", infer_main, infer_options},
       {"pserver", "Start a parameter server", pserver_main, pserver_options},
       {"launch", "Start pservers and trainers of a job on this machine", launch_main,
        launch_options},
@@ -78,6 +79,8 @@ std::vector<Command> commands() {
       {"admin", "Ask the pservers of a job for a snapshot, or to stop", admin_main, admin_options},
       {"ui", "Show a job on a page in the browser", ui_main, ui_options},
       {"logs", "Show the logs of a launched job in the order of time", logs_main, logs_options},
+      {"table", "Print, export or import a sparse table of a saved model", table_main,
+       table_command_options},
       {"token", "Make a token for the processes of a job", token_main, token_options},
       {"certs", "Make certificates for the processes of a job", certs_main, certs_options},
       {"version", "Print the version and how it was compiled", print_version},

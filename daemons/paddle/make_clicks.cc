@@ -1,6 +1,5 @@
 // paddle make_clicks: writes files of generated click logs.
 #include <cstdio>
-#include <filesystem>
 #include <iostream>
 
 #include "base/error.h"
@@ -10,6 +9,7 @@
 #include "options/program.h"
 #include "options/tables.h"
 #include "paddle/commands.h"
+#include "paddle/result_file.h"
 
 namespace paddle {
 namespace {
@@ -33,20 +33,14 @@ OptionTable make_clicks_options() {
 
 // Lines `first` to `end` as one file, in place when it is whole.
 void write_part(const std::string& path, uint64_t seed, uint64_t first, uint64_t end) {
-  const std::string unfinished = path + ".unfinished";
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(unfinished.c_str(), "wb"),
-                                                             &std::fclose);
-  if (!file) throw io_error("write", unfinished, errno);
+  ResultFile file(path);
   const std::unique_ptr<ByteSource> log = click_log(seed, first, end - first);
   std::vector<char> buffer(size_t{1} << 20);
   while (const size_t n = log->read(buffer)) {
-    if (std::fwrite(buffer.data(), 1, n, file.get()) != n)
-      throw io_error("write", unfinished, errno);
-    require(stop_signal() == 0, Error::Kind::io, "stopped by a signal; ", unfinished,
-            " is incomplete");
+    file.write({buffer.data(), n});
+    require(stop_signal() == 0, Error::Kind::io, "stopped by a signal; ", path, " was not written");
   }
-  if (std::fflush(file.get()) != 0) throw io_error("write", unfinished, errno);
-  std::filesystem::rename(unfinished, path);
+  file.finish();
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/host.h"
 #include "base/log.h"
 #include "base/run_main.h"
 #include "base/version.h"
@@ -92,6 +93,7 @@ int pserver_main(std::span<const std::string> arguments) {
   start_events(options.text("event_file"), "pserver");
   emit(event::Started{version_text(), options.text("job_name"), ""});
   link_log();
+  raise_file_limit();
   write_record(options, "pserver", run_notes("paddle pserver", arguments), "");
   // Whoever waits for the file must not read the ports of an earlier process.
   ::unlink(options.text("ready_file").c_str());

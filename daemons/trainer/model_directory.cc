@@ -22,6 +22,8 @@ TrainState state_of(Session& session, uint64_t step) {
                    .seeds = {static_cast<uint64_t>(session.options().integer("seed"))},
                    .program_digest = session.model().digest};
   state.extra["batch"] = std::to_string(session.at.batch);
+  if (const std::string& given = session.options().text("config_args"); !given.empty())
+    state.extra["config_args"] = given;
   return state;
 }
 
@@ -158,6 +160,19 @@ std::string save_model(Session& session, const std::string& name, uint64_t step)
                   state_of(session, step), version_block(), other_files(session),
                   table_files(session));
   return directory;
+}
+
+std::string job_of_model(const std::string& directory) {
+  const std::string name = directory + "/path.txt";
+  return is_file(name) ? directory + "/" + read_file(name, 4096) : "";
+}
+
+std::string config_args_of_model(const std::string& directory) {
+  const std::string name = directory + "/train_state";
+  if (!is_file(name)) return "";
+  const TrainState state = read_train_state(read_file(name, 64 << 20), name);
+  const auto it = state.extra.find("config_args");
+  return it == state.extra.end() ? "" : it->second;
 }
 
 void remove_model(const std::string& directory) {

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/host.h"
 #include "base/log.h"
 #include "base/suggest.h"
 #include "base/version.h"
@@ -17,6 +18,7 @@
 #include "options/environment.h"
 #include "options/program.h"
 #include "options/tables.h"
+#include "trainer/model_directory.h"
 #include "trainer/train.h"
 
 namespace paddle {
@@ -35,13 +37,18 @@ void choose_seed(Options& options) {
   log_info(text("seed=", options.integer("seed"), " (from the clock)"));
 }
 
-std::string config_of(const Options& options) {
+// The job file. Where that of a saved model is taken, so are the values of its placeholders.
+std::string config_of(Options& options) {
   const std::string& config = options.text("config");
   if (!config.empty()) return config;
   const std::string& model = options.text("init_model_path");
-  require(!model.empty() && is_file(model + "/path.txt"), Error::Kind::config,
+  const std::string job = model.empty() ? "" : job_of_model(model);
+  require(!job.empty(), Error::Kind::config,
           "there is no job: give --config=JOB.json (ready ones are in configs/)");
-  return model + "/" + read_file(model + "/path.txt", 4096);
+  const std::string values = config_args_of_model(model);
+  if (!options.given("config_args") && !values.empty())
+    options.replace("config_args", values, model);
+  return job;
 }
 
 // The board has the events of this process.
@@ -82,6 +89,7 @@ int trainer_main(std::span<const std::string> arguments, const std::string& name
   start_events(options.text("event_file"), "trainer", observer_of(board, options));
   emit(event::Started{version_text(), options.text("job_name"), config});
   choose_seed(options);
+  raise_file_limit();
   const std::unique_ptr<HttpServer> http = open_http(options, board);
 
   const std::string& job = options.text("job");

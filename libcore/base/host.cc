@@ -1,5 +1,6 @@
 #include "base/host.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace paddle {
@@ -11,5 +12,12 @@ std::string host_name() {
 }
 
 std::string this_process() { return host_name() + ":" + std::to_string(::getpid()); }
+
+void raise_file_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);  // where it fails, the old limit stays
+}
 
 }  // namespace paddle

@@ -104,17 +104,22 @@ void put(std::string& out, T value) {
 
 void add_plain(FileParts& out, std::string head, const Tensor& tensor) {
   require(!tensor.empty(), Error::Kind::config, "cannot save a tensor that has no value yet");
-  VarType::TensorDesc desc;
-  desc.set_data_type(static_cast<int32_t>(tensor.dtype()));
-  for (const int64_t dim : tensor.shape()) desc.add_dims(dim);
-  const std::string record = desc.SerializeAsString();
-  put(head, uint32_t{0});
-  put(head, static_cast<int32_t>(record.size()));
-  out.add(head + record);
+  out.add(head + plain_tensor_head(tensor.dtype(), tensor.shape()));
   out.borrow(tensor.raw(), tensor.bytes());
 }
 
 }  // namespace
+
+std::string plain_tensor_head(DType dtype, const Shape& shape) {
+  VarType::TensorDesc desc;
+  desc.set_data_type(static_cast<int32_t>(dtype));
+  for (const int64_t dim : shape) desc.add_dims(dim);
+  const std::string record = desc.SerializeAsString();
+  std::string head;
+  put(head, uint32_t{0});
+  put(head, static_cast<int32_t>(record.size()));
+  return head + record;
+}
 
 Tensor read_tensor(BinaryReader& in) {
   read_version(in, "LoDTensor");

@@ -22,4 +22,8 @@ SelectedRows read_selected_rows(BinaryReader& in);
 void add_tensor(FileParts& out, const Tensor& tensor);
 void add_selected_rows(FileParts& out, const SelectedRows& rows);
 
+// What stands in front of the elements, in a LoDTensor behind its LoD and in SelectedRows behind
+// the height: for a writer that has the elements nowhere in one piece.
+std::string plain_tensor_head(DType dtype, const Shape& shape);
+
 }  // namespace paddle

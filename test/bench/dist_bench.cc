@@ -1,9 +1,9 @@
-// dist_bench w1|w4|w5 [seconds per turn]: training with 2 trainers and 2 pservers on this machine:
-// real paddle_pserver processes; trainers with the executor and the client of the real trainer, and
-// their data in memory, as the peers have it, each on its share of the CPUs, as paddle launch
-// starts them. w1: steps per second. w4: the dense part of W4, w5: all of it with its sparse table,
-// sync and async, both beside the same two processes training on their own at the same time. JSON
-// lines.
+// dist_bench w1|w4|w5 [seconds per turn [n]]: training with 2 (n) trainers and as many pservers on
+// this machine: real paddle_pserver processes; trainers with the executor and the client of the
+// real trainer, and their data in memory, as the peers have it, each on its share of the CPUs, as
+// paddle launch starts them. w1: steps per second. w4: the dense part of W4, w5: all of it with its
+// sparse table, sync and async, both beside the same processes training on their own at the same
+// time. JSON lines.
 #include <unistd.h>
 
 #include <cstdio>
@@ -29,7 +29,8 @@ using namespace paddle::bench;
 
 namespace {
 
-constexpr int trainers = 2, turns = 5;
+constexpr int turns = 5;
+int trainers = 2;  // and pservers
 
 struct Workload {
   Net net;
@@ -120,7 +121,7 @@ class Trainer {
     if (remote_) {
       cut_ = transpile(w.net.main, w.net.startup,
                        {.trainer_id = id,
-                        .trainers = trainers,
+                        .trainers = static_cast<uint32_t>(trainers),
                         .endpoints = endpoints,
                         .sync = mode == wire::Mode::sync,
                         .tables = true});
@@ -160,7 +161,7 @@ class Trainer {
     options.hello.job = options.hello.program = "bench";
     options.hello.mode = mode;
     options.hello.trainer = id;
-    options.hello.trainers = trainers;
+    options.hello.trainers = static_cast<uint32_t>(trainers);
     options.hello.shards = static_cast<uint32_t>(endpoints.size());
     client_ = std::make_unique<PsClient>(cut_, scope_, options, [] {});
     step_ = client_->join(0).step;
@@ -177,9 +178,9 @@ class Trainer {
 };
 
 struct Outcome {
-  double rate = 0;               // steps per second of the slower trainer
-  double trainer_cpu = 0;        // seconds per step of both trainers
-  double pserver_cpu = 0;        // and of both pservers
+  double rate = 0;               // steps per second of the slowest trainer
+  double trainer_cpu = 0;        // seconds per step of all trainers
+  double pserver_cpu = 0;        // and of all pservers
   double before = 0, after = 0;  // what `check` says before the first step and after `warm_up`
 };
 
@@ -195,7 +196,7 @@ Outcome run(const Workload& w, Setup place, int64_t warm_up, int64_t steps, cons
   const bool remote = place.remote;
   std::vector<std::unique_ptr<Pserver>> servers;
   Names endpoints;
-  for (int i = 0; remote && i < 2; ++i) {
+  for (int i = 0; remote && i < trainers; ++i) {
     servers.push_back(
         std::make_unique<Pserver>(PserverOptions{.trainers = trainers, .spin_microseconds = -1}));
     endpoints.push_back(servers.back()->endpoint());
@@ -212,10 +213,16 @@ Outcome run(const Workload& w, Setup place, int64_t warm_up, int64_t steps, cons
     t.leave();
     return {rate, used, before, after};
   };
-  Child first([&] { return one(0); }), second([&] { return one(1); });
-  const std::vector<double> a = first.result(), b = second.result();
-  Outcome out{
-      .rate = std::min(a[0], b[0]), .trainer_cpu = a[1] + b[1], .before = a[2], .after = a[3]};
+  std::vector<std::unique_ptr<Child>> children;
+  for (uint32_t id = 0; id < static_cast<uint32_t>(trainers); ++id)
+    children.push_back(std::make_unique<Child>([&one, id] { return one(id); }));
+  Outcome out;
+  for (size_t id = 0; id < children.size(); ++id) {
+    const std::vector<double> r = children[id]->result();
+    out.rate = id == 0 ? r[0] : std::min(out.rate, r[0]);
+    out.trainer_cpu += r[1];
+    if (id == 0) out.before = r[2], out.after = r[3];
+  }
   for (const auto& s : servers) out.pserver_cpu += s->cpu() / static_cast<double>(steps + warm_up);
   return out;
 }
@@ -257,18 +264,21 @@ void measure_beside(const Workload& w, const std::string& what, Setup place, dou
   const auto steps =
       std::max<int64_t>(5, static_cast<int64_t>(secs * run(w, own, 5, 10, none).rate));
   std::vector<double> together, alone;
-  double trainer = 0, pserver = 0;
+  double trainer = 0, pserver = 0, alone_cpu = 0;
   for (int turn = 0; turn < turns; ++turn) {
     const Outcome o = run(w, place, 5, steps, none);
     together.push_back(per_step * o.rate);
     trainer = o.trainer_cpu;
     pserver = o.pserver_cpu;
-    alone.push_back(per_step * run(w, own, 5, steps, none).rate);
+    const Outcome apart = run(w, own, 5, steps, none);
+    alone.push_back(per_step * apart.rate);
+    alone_cpu = apart.trainer_cpu;
   }
   Numbers row = {{"ours", median(together)},
                  {"raw", median(alone)},
                  {"percent", 100 * median(together) / median(alone)},
                  {"trainers_cpu_us_per_step", 1e6 * trainer},
+                 {"alone_cpu_us_per_step", 1e6 * alone_cpu},
                  {"pservers_cpu_us_per_step", 1e6 * pserver}};
   row.insert(row.end(), goals.begin(), goals.end());
   print_row(what, "samples/s", row);
@@ -286,7 +296,8 @@ void measure_w5(double secs) {
   for (const auto& [mode, name, small, large] : {std::tuple{wire::Mode::sync, "sync", 50e3, 95e3},
                                                  {wire::Mode::async, "async", 60e3, 105e3}})
     for (const int64_t batch : {100, 1000})
-      measure_beside(*w5(clicks, batch), text("W5, 2 x 2, ", name, ", batch ", batch),
+      measure_beside(*w5(clicks, batch),
+                     text("W5, ", trainers, " x ", trainers, ", ", name, ", batch ", batch),
                      {.mode = mode}, secs, {{"goal", batch == 100 ? small : large}});
 }
 
@@ -295,6 +306,7 @@ void measure_w5(double secs) {
 int main(int argc, char** argv) {
   const std::string which = argc > 1 ? argv[1] : "";
   const double secs = argc > 2 ? std::atof(argv[2]) : 1;
+  if (argc > 3) trainers = std::max(1, std::min(64, std::atoi(argv[3])));
   try {
     if (which == "w1") return measure_w1(secs), 0;
     if (which == "w4") return measure_w4(secs), 0;
@@ -303,6 +315,6 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "dist_bench: %s\n", e.what());
     return 1;
   }
-  std::fprintf(stderr, "usage: dist_bench w1|w4|w5 [seconds per turn]\n");
+  std::fprintf(stderr, "usage: dist_bench w1|w4|w5 [seconds per turn [n]]\n");
   return 2;
 }
