@@ -269,11 +269,11 @@ Status read(Reader& r, const msg::Status& m) {
 }
 
 // In the order of Body; the union's number of a type is its place in it, counted from 1.
-using Tables = std::tuple<msg::Hello, msg::Welcome, msg::Configure, msg::SetValue, msg::Join,
-                          msg::Push, msg::Pull, msg::Values, msg::Fetch, msg::Rollback,
-                          msg::Complete, msg::Progress, msg::BeatAck, msg::Ack, msg::Failure,
-                          msg::StatusAsk, msg::Status, msg::PullRows, msg::SetRows, msg::FetchRows,
-                          msg::Command>;
+using Tables =
+    std::tuple<msg::Hello, msg::Welcome, msg::Configure, msg::SetValue, msg::Join, msg::Push,
+               msg::Pull, msg::Values, msg::Fetch, msg::Rollback, msg::Complete, msg::Progress,
+               msg::BeatAck, msg::Ack, msg::Failure, msg::StatusAsk, msg::Status, msg::PullRows,
+               msg::SetRows, msg::FetchRows, msg::Command>;
 
 template <size_t I = 0>
 void read_body(Reader& r, const msg::Message& m, Body& out) {

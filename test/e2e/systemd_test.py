@@ -1,7 +1,7 @@
 """The systemd units: checked by systemd's own tools, the protocol by a real pserver, and the units by a real systemd.
 
-The last one needs root, systemd-nspawn (package systemd-container) and a directory with a Debian that has systemd, which it boots with a
-network of its own. scripts/test --full makes that directory by debootstrap, once, in the build directory; PADDLE_TEST_SYSTEMD names another.
+The last one needs root, systemd-nspawn (package systemd-container) and a Debian in a directory (debian.py), which it boots with a network of
+its own.
 """
 import os
 import shutil
@@ -11,13 +11,11 @@ import subprocess
 import unittest
 
 from cluster import Process, until
-from support import BUILD, PADDLE, PSERVER, SOURCE, EndToEnd, main
+from debian import copy_of_debian
+from support import PADDLE, PSERVER, SOURCE, EndToEnd, main
 
 UNITS = os.path.join(SOURCE, "configs", "systemd")
 SERVICES = ["paddle-pserver@.service", "paddle-trainer@.service"]
-FULL = os.environ.get("PADDLE_TEST_FULL") == "1"
-ROOT = os.environ.get("PADDLE_TEST_SYSTEMD", os.path.join(BUILD, "debian-root"))
-PACKAGES = "systemd,systemd-sysv,dbus,iproute2,libboost-program-options1.81.0,libspdlog1.10,libprotobuf32"
 MOST_EXPOSURE = "15"  # of 100
 
 
@@ -59,25 +57,11 @@ class Protocol(EndToEnd):
 class Systemd(EndToEnd):
     """A job of one pserver and one trainer on a machine that boots."""
 
-    def find_root(self):
-        if os.geteuid() != 0 or not shutil.which("systemd-nspawn"):
-            self.skipTest("needs root and systemd-nspawn (the package systemd-container)")
-        if os.path.isdir(ROOT):
-            return
-        if not FULL or not shutil.which("debootstrap"):
-            self.skipTest("needs a Debian with systemd in PADDLE_TEST_SYSTEMD; scripts/test --full makes one by debootstrap")
-        made = subprocess.run(["debootstrap", "--variant=minbase", f"--include={PACKAGES}", "bookworm", ROOT + ".part"],
-                              capture_output=True, text=True, check=False)
-        if made.returncode:
-            shutil.rmtree(ROOT + ".part", ignore_errors=True)
-            self.skipTest("debootstrap could not make a Debian: " + made.stdout.strip()[-300:])
-        os.rename(ROOT + ".part", ROOT)
-
     def setUp(self):
         super().setUp()
-        self.find_root()
-        self.root = self.path("root")
-        subprocess.run(["cp", "-a", ROOT, self.root], check=True)  # with its devices
+        if not shutil.which("systemd-nspawn"):
+            self.skipTest("needs systemd-nspawn (the package systemd-container)")
+        self.root = copy_of_debian(self, "root")
         self.put(PADDLE, "usr/local/bin/paddle")
         for name in [*SERVICES, "paddle-job@.target"]:
             self.put(os.path.join(UNITS, name), "etc/systemd/system/" + name)

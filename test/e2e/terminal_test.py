@@ -72,7 +72,7 @@ class Completion(EndToEnd):
         script = self.paddle("completion", "bash").stdout
         for command in ("train", "pserver", "launch", "status", "ui", "logs", "token", "certs"):
             offered = re.search(rf"(?m)^    {command}\) flags='(.*)' ;;", script)[1]
-            for flag in re.findall(r"(?m)^ +--(\w+)", self.paddle(command, "--help").stdout):
+            for flag in re.findall(r"(?m)^  --(\w+)", self.paddle(command, "--help").stdout):
                 self.assertRegex(offered, rf"--{flag}(=| |$)", command)
 
     def test_syntax_of_the_others(self):

@@ -141,11 +141,14 @@ TEST_CASE("only an admin commands, and it is no trainer", "[pserver]") {
   Ordered o(wire::Mode::sync, options);
   const PeerId observer = o.shard.greet(greeting(wire::Role::observer));
   for (const wire::Order order : {wire::Order::snapshot, wire::Order::stop})
-    for (const PeerId p : {observer, o.trainers[0]})
-      CHECK_THROWS_WITH(o.shard.shard.handle(p, {900, wire::Command{order, 1}}, 0, o.shard.now),
+    for (const PeerId p : {observer, o.trainers[0]}) {
+      wire::Message command{900, wire::Command{order, 1}};
+      CHECK_THROWS_WITH(o.shard.shard.handle(p, command, 0, o.shard.now),
                         Contains("only an admin"));
+    }
   CHECK(stops == 0);
-  CHECK_THROWS_WITH(o.shard.shard.handle(o.admin, {901, wire::Fetch{"w_0", 0, 4}}, 0, o.shard.now),
+  wire::Message fetch{901, wire::Fetch{"w_0", 0, 4}};
+  CHECK_THROWS_WITH(o.shard.shard.handle(o.admin, fetch, 0, o.shard.now),
                     Contains("the status only"));
   CHECK(o.shard.reply(o.shard.say(o.admin, wire::StatusAsk{})).is<wire::Status>());
   CHECK(o.shard.reply(o.shard.say(o.admin, wire::Command{wire::Order::stop, 0})).is<wire::Ack>());
