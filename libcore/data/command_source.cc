@@ -22,11 +22,21 @@ namespace {
 
 constexpr int look_milliseconds = 200;  // between two looks whether to stop
 
+// `from | ( command )` whose exit code is not 0 where either fails: sh reports the last one only. A
+// command may end before it has read all (SIGPIPE, 141).
+std::string pipeline(const std::string& from, const std::string& command) {
+  return "exec 4>&1; from=$({ { { " + from + "\n} 3>&- 4>&-; echo $? >&3; } | ( " + command +
+         "\n) 3>&- >&4 4>&-; } 3>&1); code=$?; [ $code = 0 ] || exit $code; " +
+         "[ \"$from\" = 141 ] || exit $from";
+}
+
 class CommandSource : public ByteSource {
  public:
-  CommandSource(const std::string& shell, std::string file, const char* standard_input,
-                std::shared_ptr<const std::atomic<bool>> stop, double quiet_seconds)
-      : shell_(shell),
+  // What `from` prints goes to the command; "" where it reads the standard input itself.
+  CommandSource(const std::string& from, const std::string& command, std::string file,
+                const char* standard_input, std::shared_ptr<const std::atomic<bool>> stop,
+                double quiet_seconds)
+      : shell_(from.empty() ? command : from + " | ( " + command + " )"),
         file_(std::move(file)),
         stop_(std::move(stop)),
         quiet_looks_(static_cast<int64_t>(quiet_seconds * 1000 / look_milliseconds)) {
@@ -39,7 +49,7 @@ class CommandSource : public ByteSource {
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, standard_input, O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, write_end.get(), STDOUT_FILENO);
-    std::string sh = "sh", c = "-c", words = shell;
+    std::string sh = "sh", c = "-c", words = from.empty() ? command : pipeline(from, command);
     std::array<char*, 4> argv{sh.data(), c.data(), words.data(), nullptr};
     posix_spawnattr_t attributes;  // a group of its own, so that all of a pipeline can be ended
     posix_spawnattr_init(&attributes);
@@ -47,7 +57,7 @@ class CommandSource : public ByteSource {
     const int code = ::posix_spawn(&pid_, "/bin/sh", &actions, &attributes, argv.data(), environ);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
-    require(code == 0, Error::Kind::io, file_, ": cannot start '", shell,
+    require(code == 0, Error::Kind::io, file_, ": cannot start '", shell_,
             "': ", std::strerror(code));
   }
 
@@ -116,6 +126,7 @@ std::string in_quotes(const std::string& word) {
 }
 
 std::string hadoop_command(const std::string& file, const HdfsConfig& hdfs) {
+  if (!hdfs.download_command.empty()) return hdfs.download_command + " " + in_quotes(file);
   std::string out = "hadoop fs";
   if (!hdfs.name.empty()) out += " -D fs.default.name=" + in_quotes(hdfs.name);
   if (!hdfs.ugi.empty()) out += " -D hadoop.job.ugi=" + in_quotes(hdfs.ugi);
@@ -128,20 +139,18 @@ std::unique_ptr<ByteSource> open_command(const std::string& command, const std::
                                          const HdfsConfig& hdfs,
                                          std::shared_ptr<const std::atomic<bool>> stop,
                                          double quiet_seconds) {
-  const std::string group = "( " + command + " )";
   if (file.starts_with("hdfs:") || file.starts_with("afs:"))
-    return std::make_unique<CommandSource>(hadoop_command(file, hdfs) + " | " + group, file,
-                                           "/dev/null", std::move(stop), quiet_seconds);
+    return std::make_unique<CommandSource>(hadoop_command(file, hdfs), command, file, "/dev/null",
+                                           std::move(stop), quiet_seconds);
   if (command == "cat") return open_bytes(file);
   if (::access(file.c_str(), R_OK) != 0)
     throw Error(Error::Kind::io, "cannot read the data file ", file, ": ", std::strerror(errno),
                 "; check the list of files");
-  for (const auto& [end, unpack] :
+  std::string unpack;
+  for (const auto& [end, program] :
        {std::pair{".gz", "zcat"}, {".xz", "xzcat"}, {".zst", "zstdcat"}})
-    if (file.ends_with(end))
-      return std::make_unique<CommandSource>(text(unpack, " | ", group), file, file.c_str(),
-                                             std::move(stop), quiet_seconds);
-  return std::make_unique<CommandSource>(command, file, file.c_str(), std::move(stop),
+    if (file.ends_with(end)) unpack = program;
+  return std::make_unique<CommandSource>(unpack, command, file, file.c_str(), std::move(stop),
                                          quiet_seconds);
 }
 

@@ -11,6 +11,8 @@ namespace paddle {
 
 struct HdfsConfig {  // how `hadoop fs` reaches hdfs: and afs: paths; empty: as it is configured
   std::string name, ugi;
+  // Where it is set, it is called with the path in place of `hadoop fs` and prints the file.
+  std::string download_command = {};
 };
 
 // What `sh -c command` prints when `file` is its standard input: as it stands, unpacked first where

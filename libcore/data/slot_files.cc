@@ -113,10 +113,18 @@ SlotMemory::SlotMemory(const SlotSpec& spec)
   multislot_lines(spec.slots);  // complains about slots that make no sense before files are read
 }
 
+bool takes_record(const RecordShare& share, uint64_t file, uint64_t record) {
+  if (share.parts <= 1) return true;
+  const uint64_t hash = mix64(mix64(share.seed ^ mix64(file + golden)) + record);
+  return static_cast<uint32_t>((hash >> 32) * share.parts >> 32) == share.part;
+}
+
 // Every file has its own columns until all are there: the order does not depend on the threads.
-void SlotMemory::load(const std::vector<std::string>& files, int threads) {
+int64_t SlotMemory::load(const std::vector<std::string>& files, int threads,
+                         const RecordShare& share) {
   FileList list(files);
   std::vector<std::unique_ptr<LoadedFile>> parts(files.size());
+  std::vector<int64_t> records(files.size(), 0);
   std::vector<std::exception_ptr> errors(files.size());
   const auto work = [&] {
     const std::unique_ptr<LineFormat> format = multislot_lines(spec_.slots);
@@ -131,6 +139,11 @@ void SlotMemory::load(const std::vector<std::string>& files, int threads) {
           require(!*spec_.stop, Error::Kind::io, item->file, ": stopped while it was read");
           if (!format->is_record(line)) continue;
           const std::string_view id = take_id(line, spec_, lines);
+          const auto record = static_cast<uint64_t>(records[item->index]++);
+          // Records that will be merged go to one place.
+          if (spec_.keeps_ids ? !takes_record(share, 0, hash_text(id))
+                              : !takes_record(share, item->index, record))
+            continue;
           format->parse(line, lines, part.records);
           part.records.end_record(item->file);
           if (!spec_.keeps_ids) continue;
@@ -158,6 +171,7 @@ void SlotMemory::load(const std::vector<std::string>& files, int threads) {
   const auto before = static_cast<uint32_t>(order_.size());
   order_.resize(static_cast<size_t>(columns_.size()));
   std::iota(order_.begin() + before, order_.end(), before);
+  return std::accumulate(records.begin(), records.end(), int64_t{0});
 }
 
 void SlotMemory::shuffle_records(uint64_t seed) { shuffle(order_, seed, 0); }

@@ -59,12 +59,22 @@ class SlotStream {
   std::vector<uint32_t> rows_;  // 0, 1, …
 };
 
+// The records that one of several processes with the same files takes, so that each belongs to one.
+struct RecordShare {
+  uint64_t seed = 0;  // another one gives another division
+  uint32_t part = 0, parts = 1;
+};
+// Whether record `record` of file number `file` belongs to it. The same on every machine.
+bool takes_record(const RecordShare& share, uint64_t file, uint64_t record);
+
 // All records in memory, in the order of the files and their lines until they are shuffled.
 class SlotMemory {
  public:
   explicit SlotMemory(const SlotSpec& spec);
-  // Adds the records of all files, `threads` files at a time. Throws what the first bad one threw.
-  void load(const std::vector<std::string>& files, int threads);
+  // Adds the records of all files, or a share of them, `threads` files at a time; returns how many
+  // the files have. Lines of records that are not taken are not looked into. Throws what the first
+  // bad one threw.
+  int64_t load(const std::vector<std::string>& files, int threads, const RecordShare& share = {});
   // Makes a load() that another thread is in throw Error(io) soon.
   void stop() { *spec_.stop = true; }
   void shuffle_records(uint64_t seed);

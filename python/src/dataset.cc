@@ -34,7 +34,7 @@ struct PySlotStream {
 
 SlotSpec slot_spec(const py::list& slots, const std::string& command, int64_t batch_size,
                    const std::string& hdfs_name, const std::string& hdfs_ugi, bool record_ids,
-                   bool keeps_ids) {
+                   bool keeps_ids, const std::string& download_command) {
   SlotSpec spec;
   for (const py::handle row : slots) {
     const auto slot = row.cast<py::tuple>();  // name, dtype, shape of one sample, lod_level
@@ -43,7 +43,7 @@ SlotSpec slot_spec(const py::list& slots, const std::string& command, int64_t ba
   }
   spec.command = command;
   spec.batch_size = batch_size;
-  spec.hdfs = {hdfs_name, hdfs_ugi};
+  spec.hdfs = {hdfs_name, hdfs_ugi, download_command};
   spec.record_ids = record_ids;
   spec.keeps_ids = keeps_ids;
   return spec;
@@ -96,7 +96,7 @@ void bind_dataset(py::module_& m) {
   py::class_<SlotSpec>(m, "SlotSpec", "Slots of MultiSlot text and the command that makes it.")
       .def(py::init(&slot_spec), py::arg("slots"), py::arg("command"), py::arg("batch_size"),
            py::arg("hdfs_name") = "", py::arg("hdfs_ugi") = "", py::arg("record_ids") = false,
-           py::arg("keeps_ids") = false);
+           py::arg("keeps_ids") = false, py::arg("download_command") = "");
   py::class_<PySlotStream>(m, "SlotStream", "One user's batches of a list of files.")
       .def("next", [](PySlotStream& s) {
         Batch batch;
@@ -119,8 +119,16 @@ void bind_dataset(py::module_& m) {
           "stop", [](PySlotFiles& f) { *f.spec.stop = true; }, "Ends the waits of its users.");
   py::class_<SlotMemory>(m, "SlotMemory", "Records of files, held in memory.")
       .def(py::init<const SlotSpec&>(), py::arg("spec"))
-      .def("load", &SlotMemory::load, py::arg("files"), py::arg("threads"),
-           py::call_guard<py::gil_scoped_release>())
+      .def(
+          "load",
+          [](SlotMemory& memory, const std::vector<std::string>& files, int threads, uint64_t seed,
+             uint32_t part, uint32_t parts) {
+            return memory.load(files, threads, {.seed = seed, .part = part, .parts = parts});
+          },
+          py::arg("files"), py::arg("threads"), py::arg("seed") = 0, py::arg("part") = 0,
+          py::arg("parts") = 1, py::call_guard<py::gil_scoped_release>(),
+          "Adds records, or the part of them that a hash of the seed gives to this one of so many; "
+          "how many the files have.")
       .def("stop", &SlotMemory::stop, "Ends a load() of another thread.")
       .def("shuffle", &SlotMemory::shuffle_records, py::arg("seed"),
            py::call_guard<py::gil_scoped_release>())

@@ -35,7 +35,8 @@ else:
     d.set_pipe_command("cat -")
     for epoch in range(10):
         d.set_filelist([f"part-{i}" for i in range(8) if i % 2 == number])
-        exe.train_from_dataset(main, d, thread=2, fetch_list=[cost], fetch_info=["cost"], print_period=10)
+        exe.train_from_dataset(main, d, thread=int(os.environ["THREADS"]), fetch_list=[cost], fetch_info=["cost"],
+                               print_period=10)
     fluid.io.save_params(exe, f"out{number}", main)
     exe.close()
 """
@@ -48,9 +49,9 @@ class Cluster(Job):
         for i in range(8):
             rows = [[r.uniform(-1, 1) for _ in range(3)] for _ in range(50)]
             self.write(f"part-{i}", "".join(f"3 {a} {b} {c} 1 {a - 2 * b + 3 * c}\n" for a, b, c in rows))
-        for mode in ("1", "0"):
-            with self.subTest(sync=mode):
-                self.job(script, mode)
+        for mode, threads in (("1", 1), ("1", 4), ("0", 2)):
+            with self.subTest(sync=mode, threads=threads):
+                self.job(script, mode, threads)
 
     def test_ctrl_c_ends_the_commands_of_a_pass(self):
         script = self.write("job.py", SCRIPT.replace("cat -", "echo $$ >> pids; echo 3 1 2 3 1 4; sleep 1000"))
@@ -60,7 +61,7 @@ class Cluster(Job):
         server = self.start("server", script, "PSERVER", endpoint, "0", SYNC_MODE="0")
         pids = os.path.join(self.dir, "pids")
         self.write("pids", "")
-        trainer = self.start("trainer", script, "TRAINER", endpoint, "0", SYNC_MODE="0")
+        trainer = self.start("trainer", script, "TRAINER", endpoint, "0", SYNC_MODE="0", THREADS="2")
         trainer.until(lambda: len(self.words(pids)) == 2, "the commands")
         trainer.popen.send_signal(signal.SIGINT)
         trainer.wait(-signal.SIGINT)
@@ -73,12 +74,13 @@ class Cluster(Job):
         with open(path) as f:
             return f.read().split()
 
-    def job(self, script, mode):
+    def job(self, script, mode, threads):
         endpoint = f"127.0.0.1:{self.port()}"
         server = self.start("server", script, "PSERVER", endpoint, "0", SYNC_MODE=mode)
-        trainers = [self.start(f"trainer{i}", script, "TRAINER", endpoint, str(i), SYNC_MODE=mode) for i in range(2)]
+        trainers = [self.start(f"trainer{i}", script, "TRAINER", endpoint, str(i), SYNC_MODE=mode, THREADS=str(threads))
+                    for i in range(2)]
         for t in trainers:
-            costs = [float(c) for c in re.findall(r"data: \[([-0-9.e+]+) \]", t.wait())]
+            costs = [float(c) for c in re.findall(r"data: \[([-0-9.e+]+)\]", t.wait())]
             self.assertEqual(len(costs), 20, t.log())  # 20 batches of 10 in each of 10 passes
             self.assertLess(costs[-1], 0.01)
         self.stop(server)

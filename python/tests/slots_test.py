@@ -191,9 +191,9 @@ class Slots(unittest.TestCase):
     def test_threads_learn_together(self):
         names, _ = self.write(files=12, records=100)
         self.network(0.02)
-        for kind in ("QueueDataset", "InMemoryDataset"):
+        for kind, threads in (("QueueDataset", 1), ("QueueDataset", 2), ("QueueDataset", 4), ("InMemoryDataset", 3)):
             self.exe.run(fluid.default_startup_program())
-            d = self.dataset(kind, names, threads=3)
+            d = self.dataset(kind, names, threads=threads)
             if kind == "InMemoryDataset":
                 d.load_into_memory()
             for _ in range(15):
@@ -209,8 +209,8 @@ class Slots(unittest.TestCase):
             self.exe.train_from_dataset(dataset=self.dataset(files=names), fetch_list=[self.cost], fetch_info=["loss"],
                                         print_period=3)
         name = self.cost.name
-        self.assertRegex(out.getvalue(), rf"^(loss\t{name}\t\tlod: {{}}\n\tdim: 1\n\tlayout: NCHW\n\tdtype: f\n"
-                                         r"\tdata: \[[-0-9.e]+ \]\n\t\n){2}$")
+        self.assertRegex(out.getvalue(), rf"^(loss\t{name}\t\tlod: {{}}\n\tdim: 1\n\tlayout: NCHW\n\tdtype: float\n"
+                                         r"\tdata: \[[-0-9.e]+\]\n\t\n){2}$")
 
     def test_inference_changes_nothing(self):
         names, _ = self.write()

@@ -86,6 +86,14 @@ TEST_CASE("slot files: a stream of batches", "[data]") {
     CHECK_THAT(error_of("kill -9 $$", a), Contains("signal 9"));
     CHECK_THAT(error_of("sed s/4/x/", a), Contains(a + ":3: ") && Contains("'x'"));
     CHECK_THAT(error_of("cat -", dir.path() + "/none"), Contains("none: No such file"));
+    const std::string whole = gzipped("1 6 1 1\n1 7 1 0\n"),
+                      half = dir.write("half.gz", whole.substr(0, whole.size() - 8)),
+                      good = dir.write("good.gz", whole);
+    CHECK_THAT(error_of("cat -", half), Contains("half.gz: the pipe command 'zcat | ( cat - )'"));
+    CHECK_THAT(error_of("exit 3", good), Contains("exit code 3"));
+    CHECK(error_of("head -1", good) == "");  // it need not read all
+    CHECK_THAT(error_of("cat -", "hdfs:/none/at/all"), Contains("hdfs:/none/at/all"));
+    CHECK(error_of("cat # a comment", good) == "");
   }
   SECTION("a reader that waits for a slow command can be stopped") {
     FileList list({a});
@@ -148,6 +156,23 @@ TEST_CASE("slot files: in memory", "[data]") {
     CHECK(order == all(other));
     std::sort(order.begin(), order.end());
     CHECK(order == expected);
+  }
+  SECTION("divided among processes that read the same files") {
+    std::vector<std::string> together;
+    for (uint32_t part = 0; part < 3; ++part) {
+      SlotMemory one(slots("cat", 4));
+      CHECK(one.load(files, 2, {.seed = 5, .part = part, .parts = 3}) == 45);
+      CHECK(one.size() > 5);
+      const std::vector<std::string> own = all(one);
+      together.insert(together.end(), own.begin(), own.end());
+    }
+    std::sort(together.begin(), together.end());
+    CHECK(together == expected);
+    SlotMemory other(slots("cat", 4)), same(slots("cat", 4));
+    other.load(files, 1, {.seed = 6, .part = 0, .parts = 3});
+    same.load(files, 1, {.seed = 5, .part = 0, .parts = 3});
+    CHECK(all(other) != all(same));
+    CHECK(takes_record({.seed = 1, .part = 0, .parts = 1}, 7, 9));
   }
   SECTION("cleared and loaded again") {
     memory.clear();

@@ -12,6 +12,7 @@ import atexit
 import random
 import sys
 import threading
+import zlib
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from .. import _core
@@ -104,6 +105,7 @@ class DatasetBase:
         self.filelist: List[str] = []
         self.use_var: List[Variable] = []
         self._hdfs = ("", "")
+        self._download = ""
         self._record_ids = False
         self._merge_size: Optional[int] = None  # records of one id that become one
 
@@ -139,6 +141,11 @@ class DatasetBase:
         """How `hadoop fs` reaches files whose names begin with hdfs: or afs:."""
         self._hdfs = (fs_name, fs_ugi)
 
+    def set_download_cmd(self, download_cmd: str) -> None:
+        """The command that prints a file whose name begins with hdfs: or afs:, in place of `hadoop fs`; it gets the
+        name as its last argument."""
+        self._download = download_cmd
+
     def desc(self) -> str:
         """The data set as text, in the form of Fluid's DataFeedDesc."""
         lines = [f'name: "{self._feed_name}"', f"batch_size: {self.batch_size}", "multi_slot_desc {"]
@@ -157,7 +164,7 @@ class DatasetBase:
             raise ValueError("the data set has no slots; name the variables of a line with set_use_var([...])")
         slots = [(v.name, core.dtype_name(v.dtype), tuple(v.shape[1:]) or (1,), v.lod_level) for v in self.use_var]
         return _core.SlotSpec(slots, self.pipe_command, self.batch_size, *self._hdfs, record_ids=self._record_ids,
-                              keeps_ids=self._merge_size is not None)
+                              keeps_ids=self._merge_size is not None, download_command=self._download)
 
     def _files(self) -> List[str]:
         if not self.filelist:
@@ -222,6 +229,8 @@ class InMemoryDataset(DatasetBase):
     def __init__(self):
         super().__init__()
         self._memory: Optional["_core.SlotMemory"] = None
+        self._records_of_all: Optional[int] = None  # of all workers, where a global shuffle has counted them
+        self._global_shuffles = 0
         self._loading: Optional[Task] = None
 
     def load_into_memory(self) -> None:
@@ -237,7 +246,7 @@ class InMemoryDataset(DatasetBase):
 
         def load():
             memory.load(files, threads)
-            self._memory = memory
+            self._memory, self._records_of_all = memory, None
 
         self._loading = Task(load, memory.stop).start()
 
@@ -252,10 +261,10 @@ class InMemoryDataset(DatasetBase):
         """Accepted for Fluid's scripts: threads take batches from one queue."""
 
     def set_fleet_send_batch_size(self, fleet_send_batch_size: int = 1024) -> None:
-        """Accepted for Fluid's scripts: records stay with the worker that read them."""
+        """Accepted for Fluid's scripts: workers read the records that they exchange from the files."""
 
     def set_fleet_send_sleep_seconds(self, fleet_send_sleep_seconds: int = 0) -> None:
-        """Accepted for Fluid's scripts: records stay with the worker that read them."""
+        """Accepted for Fluid's scripts: workers read the records that they exchange from the files."""
 
     def set_parse_ins_id(self, parse_ins_id: bool) -> None:
         """Whether lines begin with "1 <id of the record>", which is passed over."""
@@ -266,7 +275,8 @@ class InMemoryDataset(DatasetBase):
 
         Each slot is taken from the record that has something else than zeros there. Records are dropped, with a
         warning, where two of an id have the same slot, or where it has not merge_size of them (0: any number).
-        Records of one id must be read by one worker. Call it before the files are loaded.
+        Workers that divide the records anew (`global_shuffle(fleet)`) send those of one id to one worker; else one
+        worker must read them. Call it before the files are loaded.
         """
         if isinstance(merge_size, bool) or not isinstance(merge_size, int) or merge_size < 0:
             raise ValueError(f"set_merge_by_lineid: merge_size must be a whole number from 0 on, found {merge_size!r}")
@@ -284,17 +294,42 @@ class InMemoryDataset(DatasetBase):
         self._loaded().shuffle(random.getrandbits(64))
 
     def global_shuffle(self, fleet: Any = None, thread_num: int = 12) -> None:
-        """Shuffles the records, and merges them first where `set_merge_by_lineid` was called.
+        """Shuffles the records of all workers: afterwards each has an equal share of all files, every record once.
+        Where `set_merge_by_lineid` was called, each worker merges its records first.
 
-        With several workers each shuffles its own: records stay where they were read.
+        Workers have no way to each other, so each reads all files again, `thread_num` at a time, and keeps the
+        records that a hash gives to it; the k-th call divides them in the same way on every worker. For that the
+        data set needs the list of all files: give it what `fleet.split_files(all_files)` returns. With another list
+        each worker shuffles its own records, and says so. Without `fleet` it is `local_shuffle`.
         """
-        if fleet is not None and fleet.worker_num() > 1:
-            print(f"InMemoryDataset.global_shuffle: records stay with the worker that read them; each of the "
-                  f"{fleet.worker_num()} workers shuffles its own. Split the data into many files to mix them.",
-                  file=sys.stderr)
+        workers = 1 if fleet is None else fleet.worker_num()
+        if workers > 1:
+            fleet.barrier_worker()
+            files = fleet._files_of_all(self.filelist)
+            if files is None:
+                print(f"InMemoryDataset.global_shuffle: records stay with the worker that read them, and each of the "
+                      f"{workers} workers shuffles its own: set_filelist(fleet.split_files(all_files)) names the files "
+                      f"of all.", file=sys.stderr)
+            else:
+                self._take_share(files, thread_num, fleet.worker_index(), workers)
         if self._merge_size is not None:
             self._loaded().merge_by_id(self._merge_size)
+            self._records_of_all = None  # others have merged theirs, too
         self.local_shuffle()
+
+    def _take_share(self, files: List[str], thread_num: int, worker: int, workers: int) -> None:
+        """Loads this worker's part of all records, in place of what is loaded."""
+        self._loaded().clear()  # there is memory for one of them only
+        self._global_shuffles += 1
+        seed = zlib.crc32("\n".join(files).encode()) << 32 | self._global_shuffles
+        memory = _core.SlotMemory(self._spec())
+
+        def load():
+            self._records_of_all = memory.load(files, max(1, thread_num), seed, worker, workers)
+
+        self._memory, self._records_of_all = None, None
+        Task(load, memory.stop).start().wait()
+        self._memory = memory
 
     def set_fea_eval(self, record_candidate_size: int, fea_eval: bool = True) -> None:
         """Accepted for Fluid's scripts: `slots_shuffle` needs no preparation."""
@@ -313,14 +348,28 @@ class InMemoryDataset(DatasetBase):
         if self._memory is not None:
             self._memory.clear()
             self._memory = None
+        self._records_of_all = None
 
     def get_memory_data_size(self, fleet: Any = None) -> int:
-        """Records held by this process."""
-        return self._loaded().size()
+        """Records held by this process; with `fleet` those of all workers, where this one can know."""
+        return self._size(fleet, "get_memory_data_size")
 
     def get_shuffle_data_size(self, fleet: Any = None) -> int:
-        """Records after a shuffle: as many as before."""
-        return self._loaded().size()
+        """Records after a shuffle: of this process, or with `fleet` of all workers."""
+        return self._size(fleet, "get_shuffle_data_size")
+
+    def _size(self, fleet: Any, call: str) -> int:
+        own = self._loaded().size()
+        if fleet is None or fleet.worker_num() == 1:
+            return own
+        if self._records_of_all is not None:
+            return self._records_of_all
+        total = [0]
+        if fleet._role_maker.all_reduce_worker([own], total):
+            return total[0]
+        print(f"InMemoryDataset.{call}: the workers have no way to each other, so this is the number of worker "
+              f"{fleet.worker_index()} alone; after global_shuffle(fleet) it is that of all.", file=sys.stderr)
+        return own
 
     def _source(self):
         memory = self._loaded()

@@ -7,15 +7,17 @@ from . import core, executor as executors
 from .dataset import DatasetBase
 from .framework import Program, Variable, default_main_program
 
-_CODES = {"float32": "f", "float64": "d", "int64": "l", "int32": "i", "bool": "b", "uint8": "h"}
+_C_NAMES = {"float32": "float", "float64": "double", "int64": "int64_t", "int32": "int", "bool": "bool",
+            "uint8": "uint8_t"}
 
 
 def tensor_text(tensor: "_core.LoDTensor") -> str:
-    """A tensor as Fluid prints it beside the name of what was fetched."""
+    """A tensor as Fluid 1.8 prints it beside the name of what was fetched."""
     lod = "".join("{" + ", ".join(map(str, level)) + "}" for level in tensor.lod())
-    values = "".join(f"{v:g} " if isinstance(v, float) else f"{v} " for v in tensor.numpy().reshape(-1).tolist())
+    numbers = tensor.numpy().reshape(-1).tolist()
+    values = " ".join(f"{v:g}" if isinstance(v, float) else str(int(v)) for v in numbers)
     dims = ", ".join(map(str, tensor.shape()))
-    return f"\tlod: {{{lod}}}\n\tdim: {dims}\n\tlayout: NCHW\n\tdtype: {_CODES[tensor.dtype]}\n\tdata: [{values}]\n"
+    return f"\tlod: {{{lod}}}\n\tdim: {dims}\n\tlayout: NCHW\n\tdtype: {_C_NAMES[tensor.dtype]}\n\tdata: [{values}]\n"
 
 
 def _printer(names: Sequence[str], infos: Sequence[str]) -> Callable[[List[Any]], None]:

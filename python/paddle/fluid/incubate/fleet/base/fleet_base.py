@@ -1,5 +1,5 @@
 """What all kinds of Fleet share: roles, files of a worker, wrapped optimizers."""
-from typing import List, Optional, Sequence
+from typing import Dict, List, Optional, Sequence, Tuple
 
 from paddle.fluid.executor import Executor
 from paddle.fluid import core
@@ -25,6 +25,7 @@ class Fleet:
         self._role_maker: Optional[RoleMakerBase] = None
         self._optimizer = None
         self._executor: Optional[Executor] = None
+        self._split: Dict[Tuple[str, ...], List[str]] = {}  # what split_files() gave, and of which list
 
     def init(self, role_maker: Optional[RoleMakerBase] = None) -> None:
         """Finds out the role of this process. Without a role maker it is MPISymetricRoleMaker's."""
@@ -92,7 +93,13 @@ class Fleet:
         each, more = divmod(len(files), self.worker_num())
         index = self.worker_index()
         begin = index * each + min(index, more)
-        return list(files[begin:begin + each + (1 if index < more else 0)])
+        own = list(files[begin:begin + each + (1 if index < more else 0)])
+        self._split[tuple(own)] = list(files)
+        return own
+
+    def _files_of_all(self, own: Sequence[str]) -> Optional[List[str]]:
+        """The list that `split_files` made `own` of, or None."""
+        return self._split.get(tuple(own))
 
     def barrier_worker(self) -> None:
         """Waits for the other workers, where the role maker can."""

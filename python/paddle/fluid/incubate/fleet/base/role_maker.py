@@ -41,6 +41,15 @@ def _variables(option: str) -> Sequence[str]:
     return [name for name in _core.option_environment(option) if not name.startswith("OMPI_")]
 
 
+def _combine(arrays: Sequence[Sequence[float]], output, mode: str) -> bool:
+    how = {"sum": sum, "min": min, "max": max}
+    if mode not in how:
+        raise ValueError("the mode of all_reduce_worker is sum, min or max, not %r" % (mode,))
+    for i, numbers in enumerate(zip(*arrays)):
+        output[i] = how[mode](numbers)
+    return True
+
+
 class RoleMakerBase:
     """What all role makers know. ``generate_role`` is called once, by ``fleet.init``."""
 
@@ -91,6 +100,14 @@ class RoleMakerBase:
     def to_string(self) -> str:
         return "role: {}, current_id: {}, worker_endpoints: {}, server_endpoints: {}".format(
             self._role, self._current_id, self._worker_endpoints, self._server_endpoints)
+
+    def all_reduce_worker(self, input, output, mode: str = "sum") -> bool:
+        """Sets `output` to the sum (or "min", "max") of the arrays `input` of all workers.
+
+        False where the workers have no way to each other, and `output` stays as it is: only those of an
+        MPISymetricRoleMaker with mpi4py have one.
+        """
+        return self.worker_num() == 1 and _combine([input], output, mode)
 
     def barrier_worker(self) -> None:
         """Pservers keep the steps of the workers together; there is nothing else to wait for."""
@@ -280,6 +297,11 @@ class MPISymetricRoleMaker(RoleMakerBase):
                              "servers in "
                              "PADDLE_PSERVERS")
         return ["127.0.0.1"] * (size // 2)
+
+    def all_reduce_worker(self, input, output, mode: str = "sum") -> bool:
+        if self._own_comm is None or not self.is_worker():
+            return super().all_reduce_worker(input, output, mode)
+        return _combine(self._own_comm.allgather(list(input)), output, mode)
 
     def barrier_all(self) -> None:
         """Waits for every process, so for servers too, which must call it before they serve."""
