@@ -113,7 +113,7 @@ TEST_CASE("a lost trainer is dropped, waited for, or ends the job", "[pserver]")
     CHECK(back.join(4).type == Body::Ack);
     CHECK(back.await(back.pull(10, 5)).failed(Code::unknown_version));
     const uint64_t ahead = back.pull(10, 4);  // two ahead of the others
-    SECTION("who joined beyond the end of the job greets again") {
+    if (GENERATE(true, false)) {              // who joined beyond the end of the job greets again
       CHECK(two.a.complete(wire::Phase::finished).type == Body::Ack);
       CHECK(back.await(ahead).failed(Code::stale_epoch));
       CHECK(back.await(back.pull(10, 4)).failed(Code::stale_epoch));

@@ -235,8 +235,7 @@ class History {
     if (trainers_[0]->saved().empty()) return false;
     const bool restarted = has(FaultKind::kill_trainer) || has(FaultKind::vanish_trainer);
     if (restarted && says("ended") && !says("gave up")) return true;
-    const bool comes_late =
-        t.index() == 0 ? restarted : trainers_[0]->finished() && (restarted || cut_off());
+    const bool comes_late = restarted || (t.index() != 0 && cut_off());  // trainer 0 had saved
     return comes_late && may_forget() && says("waiting for trainer ");
   }
   // A trainer may have heard nothing for as long as trainer 0 stays for it, or nearly.
