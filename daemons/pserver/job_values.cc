@@ -290,10 +290,12 @@ void JobValues::refuse_setup(Code code, const std::string& why) {
   const PeerId from = setup_->configurer();
   const uint64_t id = setup_->id;
   const auto asked = std::move(setup_->asked);
+  // Also where all values have come, and the peer only waits for the answer.
+  const bool of_a_trainer = !setup_->snapshot;
   context_.error(why);
   drop(why);
   forget_configuration();
-  refused_ = from != no_peer;
+  refused_ = of_a_trainer;
   if (from != no_peer) {
     context_.peers[from].values_unwanted = true;
     context_.out.fail(from, id, code, why);
