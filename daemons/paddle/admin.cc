@@ -96,8 +96,8 @@ int admin_main(std::span<const std::string> arguments) {
   if (answer_help(options,
                   "usage: paddle admin snapshot --pservers=HOST[:PORT],… [flags]\n"
                   "       paddle admin stop     --pservers=HOST[:PORT],… [flags]\n"
-                  "Asks all pservers of a job for a snapshot of one step, or to stop cleanly. With "
-                  "a token or certificates only an admin may (docs/security.md).",
+                  "Asks all pservers of a job for a snapshot of one step, or to stop cleanly.\n"
+                  "With a token or certificates only an admin may (docs/security.md).",
                   std::cout) ||
       answer_print_config(options, std::cout))
     return 0;

@@ -21,8 +21,9 @@ namespace paddle {
 namespace {
 
 const char* const infer_usage =
-    "usage: paddle infer --model=DIR --data FILE … [--output=FILE] [--output_format=csv|json]\n"
-    "Computes the outputs of a saved model for the records of files, one line for each record.";
+    "usage: paddle infer --model=DIR --data FILE … [--output=FILE]\n"
+    "                    [--output_format=csv|json]\n"
+    "Computes the outputs of a saved model, one line for each record of the files.";
 
 // The words behind --data up to the next flag are files; the others are flags.
 struct InferWords {

@@ -115,8 +115,8 @@ int logs_main(std::span<const std::string> arguments) {
   const Environment environment = current_environment();
   const Options options = Options::parse(arguments, environment, logs_options());
   if (answer_help(options,
-                  "usage: paddle logs [--workspace=DIR] [--follow] [--role=pserver|trainer] "
-                  "[--since=10m]\n"
+                  "usage: paddle logs [--workspace=DIR] [--follow] [--since=10m]\n"
+                  "                   [--role=pserver|trainer]\n"
                   "Prints what the processes of paddle launch have printed, in the order of time.",
                   std::cout) ||
       answer_print_config(options, std::cout))

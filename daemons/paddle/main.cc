@@ -90,7 +90,7 @@ std::vector<Command> commands() {
       {"list_layers", "Print what job files may hold; with a name explain it", list_layers_main},
       {"list_events", "Print the events that --event_file gets", list_events},
       {"list_metrics", "Print the metrics that --http_port gives", list_metrics},
-      {"completion", "Print what a shell needs to complete words: bash, zsh, fish", completion},
+      {"completion", "Print what bash, zsh or fish need to complete words", completion},
       {"help", "Print this text", nullptr},  // run_command() answers it
   };
 }

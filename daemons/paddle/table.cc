@@ -19,13 +19,12 @@ namespace {
 
 const char* const table_usage =
     "usage: paddle table inspect FILE.table [--samples=N] [--ids=ID,ID,…]\n"
-    "       paddle table export FILE.table [--output=FILE] [--format=text|selected_rows] "
-    "[--state]\n"
-    "       paddle table import FILE.table [--input=FILE] [--name=NAME] [--rule=RULE] "
-    "[--like=FILE]\n"
-    "Prints a sparse table of a saved model, writes its rows as text or as Fluid's SelectedRows, "
-    "or\n"
-    "makes a table of text (docs/tables.md).";
+    "       paddle table export FILE.table [--output=FILE] [--state]\n"
+    "                           [--format=text|selected_rows]\n"
+    "       paddle table import FILE.table [--input=FILE] [--name=NAME]\n"
+    "                           [--rule=RULE] [--like=FILE]\n"
+    "Prints a sparse table of a saved model, writes its rows as text or as Fluid's\n"
+    "SelectedRows, or makes a table of text (docs/tables.md).";
 
 std::vector<uint64_t> ids_of(const std::string& list) {
   std::vector<uint64_t> out;

@@ -20,8 +20,8 @@ uint64_t LinkState::expect_ack(std::span<std::byte> landing) {
   return next_id_;
 }
 
-uint64_t LinkState::expect_rows(std::vector<std::byte>& to, size_t most) {
-  landings_[++next_id_] = {.at = {}, .grows = &to, .most = most};
+uint64_t LinkState::expect_rows(std::shared_ptr<std::vector<std::byte>> to, size_t most) {
+  landings_[++next_id_] = {.at = {}, .grows = std::move(to), .most = most};
   return next_id_;
 }
 

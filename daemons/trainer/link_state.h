@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -49,8 +50,9 @@ class LinkState {
 
   // A number for a request that Ack answers, and whether it has. Requests are answered in order.
   uint64_t expect_ack(std::span<std::byte> landing = {});
-  // The same for one whose bulk may have any length up to `most`: `to` becomes as long.
-  uint64_t expect_rows(std::vector<std::byte>& to, size_t most);
+  // The same for one whose bulk may have any length up to `most`: `to` becomes as long. It lives as
+  // long as bulk may land there, whatever becomes of the caller.
+  uint64_t expect_rows(std::shared_ptr<std::vector<std::byte>> to, size_t most);
   bool acked(uint64_t id) const { return id <= last_ack_; }
   // The pserver's process, by the last Welcome.
   uint64_t instance() const { return instance_; }
@@ -74,8 +76,8 @@ class LinkState {
   std::string last_error_ = "not greeted yet";
   uint64_t next_id_ = 0, last_ack_ = 0, lowest_version_ = 0, instance_ = 0;
   struct Landing {
-    std::span<std::byte> at;                  // or
-    std::vector<std::byte>* grows = nullptr;  // up to `most`
+    std::span<std::byte> at;                                  // or
+    std::shared_ptr<std::vector<std::byte>> grows = nullptr;  // up to `most`
     size_t most = 0;
   };
   std::map<uint64_t, Landing> landings_;  // of requests

@@ -186,7 +186,7 @@ void fetch_rows(Links& links, const TablePlace& place, const std::string& name, 
                 const WaitUntil& wait, const F& f) {
   LinkState& link = links[place.shard];
   const auto what = [&] { return text("rows of '", name, "' from pserver ", link.endpoint()); };
-  std::vector<std::byte> chunk;
+  const auto chunk = std::make_shared<std::vector<std::byte>>();
   wire::FetchRows ask{.epoch = epoch, .slice = place.id};
   do {
     links.require_open(place.shard);
@@ -194,7 +194,7 @@ void fetch_rows(Links& links, const TablePlace& place, const std::string& name, 
     links.request(place.shard, id, ask);
     links.flush();
     wait(what, [&] { return link.acked(id); });
-    f(std::span<const std::byte>(chunk), link.last_answer().version);
+    f(std::span<const std::byte>(*chunk), link.last_answer().version);
     ask.from = link.last_answer().next;
     ++ask.number;
   } while (ask.from != 0);

@@ -1,5 +1,6 @@
 #include "exec/table_file.h"
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -24,7 +25,7 @@ std::string empty_file(const TableHead& head) {
 TableReader::Source source_of(const std::string& bytes, size_t& at) {
   return [&bytes, &at](std::span<char> to) {
     if (bytes.size() - at < to.size()) return false;
-    std::memcpy(to.data(), bytes.data() + at, to.size());
+    std::copy_n(bytes.data() + at, to.size(), to.data());
     at += to.size();
     return true;
   };
