@@ -89,7 +89,8 @@ TableHead read_head(const std::string& text, const std::string& file) {
 
 uint64_t rows_in(std::span<const std::byte> chunk) {
   PartHead head{};
-  std::memcpy(&head, chunk.data(), std::min(chunk.size(), sizeof head));
+  if (chunk.size() < sizeof head) return 0;
+  std::memcpy(&head, chunk.data(), sizeof head);
   return head.rows;
 }
 
