@@ -186,7 +186,7 @@ TableStore import_table(LineReader& lines, const ImportWords& words) {
           table_head_of(head_of_import(preface, words, words_in(line) - 1), lines.path());
       const std::string& name = head.spec.param;
       require(!name.empty(), Error::Kind::config, "the table needs a name: give --name");
-      store = empty_table(head);
+      store.begin(head);
       const std::string rule = value_of(preface.head, "rule");
       require(!preface.states || rule.empty() || head.spec.rule == rule, Error::Kind::config,
               lines.path(), " has the state of the optimizer '", rule, "', which '", head.spec.rule,

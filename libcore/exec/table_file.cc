@@ -1,39 +1,13 @@
 #include "exec/table_file.h"
 
-#include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 
 #include "base/error.h"
 #include "base/file.h"
-#include "table/checksum.h"
 
 namespace paddle {
 namespace {
-
-constexpr size_t words_at = 16;  // behind the magic and their length
-
-// A file without rows.
-std::string empty_file(const TableHead& head) {
-  std::string bytes;
-  TableWriter out([&](std::string_view more) { bytes += more; }, head);
-  out.end();
-  return bytes;
-}
-
-TableReader::Source source_of(const std::string& bytes, size_t& at) {
-  return [&bytes, &at](std::span<char> to) {
-    if (bytes.size() - at < to.size()) return false;
-    std::copy_n(bytes.data() + at, to.size(), to.data());
-    at += to.size();
-    return true;
-  };
-}
-
-void append_number(std::string& to, uint64_t n) {
-  to.append(reinterpret_cast<const char*>(&n), sizeof n);
-}
 
 // Counts what it gives, so that an end that comes too early is told from other damage.
 TableReader::Source counted(const std::string& path, uint64_t bytes, uint64_t& at) {
@@ -46,31 +20,6 @@ TableReader::Source counted(const std::string& path, uint64_t bytes, uint64_t& a
 }
 
 }  // namespace
-
-std::string table_head_text(const TableHead& head) {
-  const std::string bytes = empty_file(head);
-  uint64_t length = 0;
-  std::memcpy(&length, bytes.data() + words_at - sizeof length, sizeof length);
-  return bytes.substr(words_at, length);
-}
-
-TableHead table_head_of(const std::string& text, const std::string& file) {
-  std::string bytes = empty_file({}).substr(0, words_at - sizeof(uint64_t));
-  append_number(bytes, text.size());
-  bytes += text;
-  append_number(bytes, checksum64(text.data(), text.size()));
-  size_t at = 0;
-  return TableReader(source_of(bytes, at), file).head();
-}
-
-TableStore empty_table(const TableHead& head) {
-  const std::string bytes = empty_file(head);
-  size_t at = 0;
-  TableReader in(source_of(bytes, at), head.spec.param);
-  TableStore store;
-  store.load(head.spec.param, in);
-  return store;
-}
 
 TableFile::TableFile(std::string path) : path_(std::move(path)) {
   std::error_code problem;

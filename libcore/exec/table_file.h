@@ -13,14 +13,6 @@
 
 namespace paddle {
 
-// The lines "key value" that a file begins with; and what they say. Throws Error(data) with the
-// line that is not known.
-std::string table_head_text(const TableHead& head);
-TableHead table_head_of(const std::string& text, const std::string& file);
-
-// A store with one table, which has no rows yet.
-TableStore empty_table(const TableHead& head);
-
 class TableFile {
  public:
   // Reads what the file says of its table. Throws Error(io or data).

@@ -40,11 +40,14 @@ class TableStore {
 
   using Sink = TableWriter::Sink;
   void save(const std::string& param, const Sink& sink);
+  // A table without rows, in the place of what is there under this name.
+  void begin(const TableHead& head);
   // Takes the place of what is there under this name, once it is whole. Throws Error(data).
   void load(const std::string& param, TableReader& in);
 
  private:
   Kept make(TableSpec spec) const;
+  void put(const TableHead& head, Kept table);
 
   std::map<std::string, FirstRows> firsts_;  // by variable
   std::map<std::string, Kept> tables_;

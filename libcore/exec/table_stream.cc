@@ -42,16 +42,6 @@ void each_field(Spec& s, const F& f) {
   f("evict", s.evict);
 }
 
-std::string head_text(const TableHead& head) {
-  std::ostringstream out;
-  out.precision(std::numeric_limits<float>::max_digits10);
-  out << "param " << head.spec.param << "\nversion " << head.version << "\n";
-  each_field(head.spec, [&](const char* name, const auto& v) { out << name << ' ' << v << "\n"; });
-  for (const auto& [name, value] : head.spec.settings)
-    out << "set." << name << ' ' << value << "\n";
-  return out.str();
-}
-
 template <class T>
 bool read_value(const std::string& text, T& to) {
   if constexpr (std::is_same_v<T, std::string>) {
@@ -63,7 +53,35 @@ bool read_value(const std::string& text, T& to) {
   }
 }
 
-TableHead read_head(const std::string& text, const std::string& file) {
+uint64_t rows_in(std::span<const std::byte> chunk) {
+  PartHead head{};
+  if (chunk.size() < sizeof head) return 0;
+  std::memcpy(&head, chunk.data(), sizeof head);
+  return head.rows;
+}
+
+// Ends the dump whatever happens.
+struct Dump {
+  explicit Dump(Table& t) : table(t) { table.begin_dump(); }
+  ~Dump() { table.end_dump(); }
+  Dump(const Dump&) = delete;
+  Dump& operator=(const Dump&) = delete;
+  Table& table;
+};
+
+}  // namespace
+
+std::string table_head_text(const TableHead& head) {
+  std::ostringstream out;
+  out.precision(std::numeric_limits<float>::max_digits10);
+  out << "param " << head.spec.param << "\nversion " << head.version << "\n";
+  each_field(head.spec, [&](const char* name, const auto& v) { out << name << ' ' << v << "\n"; });
+  for (const auto& [name, value] : head.spec.settings)
+    out << "set." << name << ' ' << value << "\n";
+  return out.str();
+}
+
+TableHead table_head_of(const std::string& text, const std::string& file) {
   TableHead head;
   std::istringstream in(text);
   for (std::string line; std::getline(in, line);) {
@@ -87,26 +105,8 @@ TableHead read_head(const std::string& text, const std::string& file) {
   return head;
 }
 
-uint64_t rows_in(std::span<const std::byte> chunk) {
-  PartHead head{};
-  if (chunk.size() < sizeof head) return 0;
-  std::memcpy(&head, chunk.data(), sizeof head);
-  return head.rows;
-}
-
-// Ends the dump whatever happens.
-struct Dump {
-  explicit Dump(Table& t) : table(t) { table.begin_dump(); }
-  ~Dump() { table.end_dump(); }
-  Dump(const Dump&) = delete;
-  Dump& operator=(const Dump&) = delete;
-  Table& table;
-};
-
-}  // namespace
-
 TableWriter::TableWriter(Sink sink, const TableHead& head) : sink_(std::move(sink)) {
-  const std::string text = head_text(head);
+  const std::string text = table_head_text(head);
   sink_(stream_magic);
   number(text.size());
   sink_(text);
@@ -135,7 +135,7 @@ TableReader::TableReader(Source source, std::string file)
   bytes(text);
   require(number(std::numeric_limits<uint64_t>::max()) == checksum64(text.data(), text.size()),
           Error::Kind::data, "'", file_, "' is damaged: the checksum of its beginning is wrong");
-  head_ = read_head(text, file_);
+  head_ = table_head_of(text, file_);
 }
 
 void TableReader::bytes(std::span<char> to) {
@@ -178,6 +178,19 @@ void TableStore::save(const std::string& param, const Sink& sink) {
   out.end();
 }
 
+void TableStore::begin(const TableHead& head) {
+  Kept next = make(head.spec);
+  next.version = head.version;
+  put(head, std::move(next));
+}
+
+void TableStore::put(const TableHead& head, Kept table) {
+  const TableSpec& s = head.spec;
+  firsts_[s.param] = {s.init, s.init_a, s.init_b, s.seed};
+  tables_[s.param] = std::move(table);
+  ++generation_;
+}
+
 void TableStore::load(const std::string& param, TableReader& in) {
   const TableHead& head = in.head();
   require(head.spec.param == param, Error::Kind::data, "the file is one of the table '",
@@ -187,9 +200,7 @@ void TableStore::load(const std::string& param, TableReader& in) {
   for (std::vector<std::byte> part; in.next(part);) next.table->load_part(part);
   require(next.table->rows() == in.rows(), Error::Kind::data, "the file of the table '", param,
           "' has ", in.rows(), " rows of ", next.table->rows(), " ids: it is damaged");
-  firsts_[param] = {head.spec.init, head.spec.init_a, head.spec.init_b, head.spec.seed};
-  tables_[param] = std::move(next);
-  ++generation_;
+  put(head, std::move(next));
 }
 
 void write_table_file(const std::string& directory, const std::string& table,

@@ -20,6 +20,10 @@ struct TableHead {
   uint64_t version = 0;  // updates so far
 };
 
+// The text of a head, and what it says. Throws Error(data) with the line that is not known.
+std::string table_head_text(const TableHead& head);
+TableHead table_head_of(const std::string& text, const std::string& file);
+
 class TableWriter {
  public:
   using Sink = std::function<void(std::string_view bytes)>;

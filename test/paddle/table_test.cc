@@ -42,7 +42,7 @@ struct Saved {
     const std::string head = text("param emb\nversion 0\nwidth 4\nrule ", rule, "\nseed 7\nbf16 ",
                                   int{bf16}, "\ninit uniform\ninit_a -0.5\ninit_b 0.5\n",
                                   rule == "momentum" ? "set.mu 0.75\n" : "");
-    store = empty_table(table_head_of(head, "head"));
+    store.begin(table_head_of(head, "head"));
     TableStore::Kept& k = *store.find("emb");
     std::vector<float> grads(4);
     for (uint64_t i = 0; i < rows; ++i) {
