@@ -5,6 +5,7 @@ import sys
 import time
 
 import numpy as np
+import pserver_role
 
 import paddle.fluid as fluid
 
@@ -53,12 +54,7 @@ if role in ("PSERVER", "TRAINER"):
     given = {"trainer_id": int(options["id"])} if "id" in options else {}
     t.transpile(pservers=options["pservers"], trainers=trainers, sync_mode=options["mode"] == "sync", **given)
 if role == "PSERVER":
-    program, first = t.get_pserver_programs(options["endpoint"])
-    exe.run(first)
-    if options["load"]:
-        fluid.io.load_persistables(exe, options["load"], program)
-    exe.run(program)
-    sys.exit("a pserver does not return")
+    pserver_role.serve(exe, t, options["endpoint"], options["load"])
 if role == "TRAINER":
     main = t.get_trainer_program()
 exe.run(startup)

@@ -2,6 +2,7 @@
 import sys
 
 import numpy as np
+import pserver_role
 
 import paddle.fluid as fluid
 from paddle.fluid import core
@@ -30,12 +31,7 @@ if role != "LOCAL":
     t.transpile(pservers=options["pservers"], trainers=trainers, sync_mode=options["mode"] == "sync",
                 trainer_id=int(options["id"]))
 if role == "PSERVER":
-    program, start = t.get_pserver_programs(options["endpoint"])
-    exe.run(start)
-    if options["load"]:
-        fluid.io.load_persistables(exe, options["load"], program)
-    exe.run(program)
-    sys.exit("a pserver does not return")
+    pserver_role.serve(exe, t, options["endpoint"], options["load"])
 if role == "TRAINER":
     main = t.get_trainer_program()
 exe.run(startup)
