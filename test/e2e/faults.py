@@ -17,17 +17,18 @@ SAMPLES = RECORDS // 2 * PASSES  # of one of two trainers
 class FaultTest(EndToEnd):
     """Two trainers and two pservers of a job of some thousand steps."""
 
-    def cluster(self, name="", servers=2, trainers=2, snapshots=True, server_flags=(), flags=(), min_block_size=64, **more):
+    def cluster(self, name="", servers=2, trainers=2, snapshots=True, server_flags=(), flags=(), min_block_size=64,
+                saving_period=1000, **more):
         job = write_job(self, RULE, records=RECORDS, batch=5)
         def server(i):
             keep = [f"--snapshot_dir={self.path(f'{name}snapshots{i}')}", "--snapshot_period=200"] if snapshots else []
             return ["--exit_when_done", *keep, *(server_flags(i) if callable(server_flags) else server_flags)]
         return Cluster(self, job, servers, trainers, server_flags=server, name=name,
-                       trainer_flags=[f"--num_passes={PASSES}", "--saving_period=1000", f"--min_block_size={min_block_size}",
+                       trainer_flags=[f"--num_passes={PASSES}", f"--saving_period={saving_period}", f"--min_block_size={min_block_size}",
                                       "--log_period=1", *flags], **more)
 
     def undisturbed(self, trainers=2):
-        return shared(f"undisturbed-{trainers}", self.cluster("calm-", 1, trainers, snapshots=False).run)
+        return shared(f"undisturbed-{trainers}", lambda: self.cluster("calm-", 1, trainers, snapshots=False).run())
 
     def wait_progress(self, cluster, samples, trainer=0):
         """Until the trainer has done so many samples; it must not have ended before."""

@@ -35,8 +35,10 @@ class EndToEnd(unittest.TestCase):
         return os.path.join(self.dir, *parts)
 
     def write(self, name, text):
-        with open(self.path(name), "w", encoding="utf-8") as f:
+        """Whole or not at all: processes of the case may be reading the file of that name."""
+        with open(self.path(name + ".new"), "w", encoding="utf-8") as f:
             f.write(text)
+        os.replace(self.path(name + ".new"), self.path(name))
         return self.path(name)
 
     def run_program(self, *command, env=None, check=None, **kwargs):
