@@ -36,13 +36,16 @@ std::optional<uint64_t> common_snapshot(const std::vector<Greeting>& shards) {
   return !common || common->empty() ? std::nullopt : std::optional(*common->rbegin());
 }
 
+// Where a shard has a gradient of `step`, this trainer began it: whatever comes between two steps,
+// such as saving the model of a pass, is done. The end of the step before says less.
 std::optional<wire::Position> place_before(const std::vector<Greeting>& shards, uint64_t step) {
+  std::optional<wire::Position> behind;
   for (const Greeting& g : shards) {
     if (!g.last_push) continue;
     if (g.last_push->step == step) return g.last_push->begin;
-    if (g.last_push->step + 1 == step) return g.last_push->end;
+    if (g.last_push->step + 1 == step && !behind) behind = g.last_push->end;
   }
-  return {};
+  return behind;
 }
 
 // Behind the newest step before `step` that this trainer pushed.

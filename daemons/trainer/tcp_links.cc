@@ -48,10 +48,14 @@ class TcpLinks::Link : public wire::Handler {
   wire::Landing land(wire::Connection&, const wire::Message& message, uint64_t bulk) override {
     return wire::Landing::into_pieces(state_.land(message, bulk));
   }
-  void handle(wire::Connection& from, wire::Message& message, uint64_t) override {
+  void handle(wire::Connection& from, wire::Message& message, uint64_t bulk) override {
     if (&from != connection_.get()) return;
-    if (std::holds_alternative<wire::Welcome>(message.body)) failed_attempts_ = 0;
-    if (const auto* values = std::get_if<wire::Values>(&message.body)) links_.answered(*values);
+    if (std::holds_alternative<wire::Welcome>(message.body)) {
+      failed_attempts_ = 0;
+      shared_ = false;
+    }
+    if (const auto* values = std::get_if<wire::Values>(&message.body))
+      links_.answered(*values, bulk);
     state_.handle(message);
   }
   void arrived(wire::Connection& from) override { from.flush(); }  // what answers made us send
@@ -73,8 +77,10 @@ class TcpLinks::Link : public wire::Handler {
       }
       try {
         const wire::Purpose purpose = wire::purpose_of(hello);
+        // A connection over shared memory that is not greeted back is followed by one over TCP.
+        shared_ = links_.shared_memory_ && !shared_;
         std::unique_ptr<wire::Stream> stream =
-            co_await wire::connect(to_, connect_seconds, credentials_, purpose);
+            co_await wire::connect(to_, connect_seconds, credentials_, purpose, shared_);
         if (attempt != attempt_) co_return;
         connection_ = wire::Connection::start(std::move(stream), *this, false);
         if (failed_attempts_++ == 0) state_.unreachable("it does not greet back");
@@ -82,6 +88,7 @@ class TcpLinks::Link : public wire::Handler {
         co_return;
       } catch (const Error& e) {
         if (attempt != attempt_) co_return;
+        shared_ = false;
         if (e.kind() == Error::Kind::config) co_return refused(e.what());
         state_.unreachable(e.what());
         ++failed_attempts_;
@@ -102,15 +109,17 @@ class TcpLinks::Link : public wire::Handler {
   LinkState& state_;
   std::shared_ptr<wire::Connection> connection_;
   uint64_t attempt_ = 0;     // a new one ends those before
+  bool shared_ = false;      // the last connection might share memory, and was not greeted back yet
   int failed_attempts_ = 0;  // since a shard last greeted back
 };
 
 TcpLinks::TcpLinks(const std::vector<wire::Endpoint>& shards, wire::Credentials credentials,
-                   double peer_timeout, int64_t spin_microseconds)
+                   double peer_timeout, int64_t spin_microseconds, bool shared_memory)
     : Links(texts(shards), peer_timeout, heartbeat_),
       work_(io_.get_executor()),
       spin_(spin_microseconds),
       credentials_(std::move(credentials)),
+      shared_memory_(shared_memory),
       heartbeat_(shards, credentials_) {
   for (size_t i = 0; i < shards.size(); ++i)
     links_.push_back(std::make_unique<Link>(*this, shards[i], (*this)[i]));
@@ -139,26 +148,44 @@ void TcpLinks::send(uint32_t shard, const wire::Pull& pull) {
 }
 
 void TcpLinks::send(uint32_t shard, const wire::PullRows& pull, wire::Bytes ids) {
-  if (links_[shard]->open()) links_[shard]->connection().send(0, pull, ids);
+  if (!links_[shard]->open()) return;
+  SentTime& asked = sent_at(pull.slice);
+  asked.rows = Clock::now();
+  asked.table = true;
+  links_[shard]->connection().send(0, pull, ids);
 }
 
 template <class Part>
 void TcpLinks::sent(std::span<const Part> parts, bool push) {
   const Time now = Clock::now();
   for (const Part& part : parts) {
-    if (part.slice >= sent_.size()) sent_.resize(part.slice + 1);
-    sent_[part.slice] = {now, push};
+    SentTime& asked = sent_at(part.slice);
+    asked.time = now;
+    asked.push = push;
   }
 }
 
-// A message counts once, however many slices it answers.
-void TcpLinks::answered(const wire::Values& values) {
+TcpLinks::SentTime& TcpLinks::sent_at(uint32_t slice) {
+  if (slice >= sent_.size()) sent_.resize(slice + 1);
+  return sent_[slice];
+}
+
+// A message counts once, however many slices it answers. Of a table, only rows that were pulled
+// come as bulk.
+void TcpLinks::answered(const wire::Values& values, uint64_t bulk) {
   if (values.parts.empty() || values.parts[0].slice >= sent_.size()) return;
   SentTime& asked = sent_[values.parts[0].slice];
+  ExchangeTimes& times = exchange_times();
+  if (asked.table) {
+    Time& sent = bulk > 0 ? asked.rows : asked.time;
+    if (sent == Time{}) return;
+    const auto time = std::chrono::nanoseconds(Clock::now() - std::exchange(sent, Time{}));
+    (bulk > 0 ? times.pull_rows : times.push_rows).observe(static_cast<uint64_t>(time.count()));
+    return;
+  }
   if (asked.time == Time{}) return;
   const auto time = std::chrono::nanoseconds(Clock::now() - std::exchange(asked.time, Time{}));
-  (asked.push ? exchange_times().push : exchange_times().pull)
-      .observe(static_cast<uint64_t>(time.count()));
+  (asked.push ? times.push : times.pull).observe(static_cast<uint64_t>(time.count()));
 }
 
 void TcpLinks::request(size_t shard, uint64_t id, const wire::Body& body, wire::Bytes bulk) {

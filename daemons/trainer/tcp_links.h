@@ -1,5 +1,6 @@
-// Connections to the shards over TCP. All on the client's thread, so that nothing hops between
-// threads on the way of the data; only the heartbeat has a thread of its own.
+// Connections to the shards: over shared memory where a pserver of the same user is on this machine
+// and TLS is not asked for, else over TCP. All on the client's thread, so that nothing hops
+// between threads on the way of the data; only the heartbeat has a thread of its own.
 #pragma once
 
 #include <memory>
@@ -17,7 +18,7 @@ namespace paddle {
 class TcpLinks final : public Links {
  public:
   TcpLinks(const std::vector<wire::Endpoint>& shards, wire::Credentials credentials,
-           double peer_timeout, int64_t spin_microseconds);
+           double peer_timeout, int64_t spin_microseconds, bool shared_memory);
   ~TcpLinks() override;
 
   Time now() const override { return Clock::now(); }
@@ -42,16 +43,19 @@ class TcpLinks final : public Links {
   class Link;
   struct SentTime {
     Time time{};  // Time{}: nothing, or it was answered
-    bool push = false;
+    Time rows{};  // of a pull of rows of a table
+    bool push = false, table = false;
   };
   template <class Part>
   void sent(std::span<const Part> parts, bool push);
-  void answered(const wire::Values& values);
+  void answered(const wire::Values& values, uint64_t bulk);
+  SentTime& sent_at(uint32_t slice);
 
   asio::io_context io_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   wire::Spin spin_;
   const wire::Credentials credentials_;
+  const bool shared_memory_;
   std::vector<std::unique_ptr<Link>> links_;
   Heartbeat heartbeat_;
   Time last_poll_{};

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "wire/credentials.h"
 #include "wire/opening.h"
+#include "wire/shared_connect.h"
 #include "wire/tcp_stream.h"
 
 namespace paddle::wire {
@@ -60,9 +61,12 @@ std::string why_cut(const Credentials& credentials) {
 }  // namespace
 
 asio::awaitable<std::unique_ptr<Stream>> connect(Endpoint to, double seconds,
-                                                 const Credentials& credentials, Purpose purpose) {
+                                                 const Credentials& credentials, Purpose purpose,
+                                                 bool shared) {
   const auto begin = std::chrono::steady_clock::now();
-  std::unique_ptr<Stream> stream = co_await connect(to, seconds);
+  std::unique_ptr<Stream> stream;
+  if (shared && !credentials.tls) stream = connect_shared(co_await asio::this_coro::executor, to);
+  if (!stream) stream = co_await connect(to, seconds);
   if (!credentials) co_return stream;
   if (credentials.tls) stream = credentials.tls->over(std::move(stream), to.host);
   // Both outlive this coroutine where somebody ends it: the callback has them, too.

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "wire/shared_connect.h"
 #include "wire/tcp_stream.h"
 
 namespace paddle::wire {
@@ -50,13 +51,24 @@ Listener::Listener(asio::io_context& io, const std::string& host, uint16_t port,
   port_ = acceptor_.local_endpoint().port();
 }
 
+Listener::~Listener() = default;
+
+void Listener::share_memory() {
+  boost::system::error_code error;
+  const std::string host = acceptor_.local_endpoint(error).address().to_string();
+  shared_ =
+      std::make_unique<SharedListener>(acceptor_.get_executor(), Endpoint{host, port_}.text());
+}
+
 void Listener::accept(std::function<void(std::unique_ptr<Stream>)> on_stream) {
+  if (shared_) shared_->accept(on_stream);
   asio::co_spawn(acceptor_.get_executor(), loop(std::move(on_stream)), asio::detached);
 }
 
 void Listener::stop() {
   boost::system::error_code ignored;
   acceptor_.close(ignored);
+  if (shared_) shared_->stop();
 }
 
 asio::awaitable<void> Listener::loop(std::function<void(std::unique_ptr<Stream>)> on_stream) {

@@ -266,7 +266,9 @@ struct MemberStatus {
   uint64_t dropped = 0, not_finite = 0;
   // Of its data connections since it joined, whole frames; in: from the trainer to the shard.
   uint64_t bytes_in = 0, bytes_out = 0, messages_in = 0, messages_out = 0;
-  uint64_t applied = 0;  // gradients of slices and tables that were used
+  uint64_t applied = 0;             // gradients of slices and tables that were used
+  uint64_t joins = 0, lacking = 0;  // sync: open rounds that lack its gradient
+  std::vector<uint64_t> staleness;  // gradients that lagged 0 versions, 1, 2 to 3, 4 to 7, …
 };
 
 struct SliceStatus {
@@ -280,7 +282,8 @@ struct TableStatus {  // of the shard's part of a table
   uint32_t part = 0, parts = 1;
   uint64_t version = 0, rows = 0, bytes = 0;
   uint64_t created = 0, not_admitted = 0, expired = 0, evicted = 0;  // since the shard has it
-  std::string waiting;  // trainers that the round lacks
+  std::string waiting;              // trainers that the round lacks
+  uint64_t pulled = 0, missed = 0;  // rows that were asked for, and those that it did not have
 };
 
 // All that a shard has to say about itself.
@@ -305,6 +308,11 @@ struct Status {
   uint64_t memory_held = 0, memory_limit = 0;  // of the pserver: all shards, and messages
   std::vector<TableStatus> tables;
   double snapshot_age = -1;  // seconds since this process wrote its last snapshot; -1: none
+  double clock = 0;          // seconds since 1970 by the clock of its machine; 0: not given
+  uint64_t snapshots_written = 0, snapshots_failed = 0;  // by this process
+  double snapshot_seconds = 0, snapshot_last = 0;        // that all took, and the last one
+  uint64_t waiting_requests = 0;  // pulls and pushes whose answer waits for a version
+  uint64_t queued_bytes = 0;      // of answers that were not handed to the kernel yet
 };
 
 using Body = std::variant<Hello, Welcome, Configure, SetValue, Join, Push, Pull, Values, Fetch,

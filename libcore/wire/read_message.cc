@@ -218,7 +218,10 @@ MemberStatus read(Reader& r, const msg::MemberStatus& m) {
                    .bytes_out = m.bytes_out(),
                    .messages_in = m.messages_in(),
                    .messages_out = m.messages_out(),
-                   .applied = m.applied()};
+                   .applied = m.applied(),
+                   .joins = m.joins(),
+                   .lacking = m.lacking(),
+                   .staleness = r.numbers(m.staleness())};
   if (m.progress() != nullptr) out.progress = read(r, *m.progress());
   return out;
 }
@@ -244,7 +247,14 @@ Status read(Reader& r, const msg::Status& m) {
              .memory = m.memory(),
              .memory_held = m.memory_held(),
              .memory_limit = m.memory_limit(),
-             .snapshot_age = m.snapshot_age()};
+             .snapshot_age = m.snapshot_age(),
+             .clock = m.clock(),
+             .snapshots_written = m.snapshots_written(),
+             .snapshots_failed = m.snapshots_failed(),
+             .snapshot_seconds = m.snapshot_seconds(),
+             .snapshot_last = m.snapshot_last(),
+             .waiting_requests = m.waiting_requests(),
+             .queued_bytes = m.queued_bytes()};
   if (m.members() != nullptr)
     for (const msg::MemberStatus* x : *m.members()) out.members.push_back(read(r, *x));
   if (m.slices() != nullptr)
@@ -262,7 +272,9 @@ Status read(Reader& r, const msg::Status& m) {
                             .not_admitted = t->not_admitted(),
                             .expired = t->expired(),
                             .evicted = t->evicted(),
-                            .waiting = r.text(t->waiting())});
+                            .waiting = r.text(t->waiting()),
+                            .pulled = t->pulled(),
+                            .missed = t->missed()});
   if (m.last_errors() != nullptr)
     for (const flatbuffers::String* e : *m.last_errors()) out.last_errors.push_back(r.text(e));
   return out;

@@ -83,7 +83,9 @@ struct Purpose;      // handshake.h
 asio::awaitable<std::unique_ptr<Stream>> connect(Endpoint to, double seconds);
 // The same with TLS and the job's token, where the credentials have them: `purpose` is what the
 // greeting will say. Throws Error(config) where the two sides do not fit and waiting does not help.
+// `shared`: over shared memory where that is possible (shared_connect.h), but never instead of TLS.
 asio::awaitable<std::unique_ptr<Stream>> connect(Endpoint to, double seconds,
-                                                 const Credentials& credentials, Purpose purpose);
+                                                 const Credentials& credentials, Purpose purpose,
+                                                 bool shared = false);
 
 }  // namespace paddle::wire

@@ -1,7 +1,6 @@
 #include "wire/tcp_stream.h"
 
 #include <netinet/tcp.h>
-#include <sys/epoll.h>
 
 namespace paddle::wire {
 namespace {
@@ -65,7 +64,8 @@ Stream::Moved TcpStream::write_some(std::span<const iovec> parts) {
 }
 
 void TcpStream::wait(StreamEvent event, std::shared_ptr<StreamUser> user) {
-  if (event == StreamEvent::closed) return wait_for_close(std::move(user));
+  if (event == StreamEvent::closed)
+    return close_watch_.wait(executor(), socket_.native_handle(), std::move(user));
   socket_.async_wait(
       event == StreamEvent::readable ? tcp::socket::wait_read : tcp::socket::wait_write,
       [event, user = std::move(user)](const boost::system::error_code& error) {
@@ -73,25 +73,9 @@ void TcpStream::wait(StreamEvent event, std::shared_ptr<StreamUser> user) {
       });
 }
 
-// As long as there are bytes to read, the event loop does not report the end behind them; a
-// descriptor that waits for nothing else does.
-void TcpStream::wait_for_close(std::shared_ptr<StreamUser> user) {
-  if (!close_watch_) {
-    const int watch = ::epoll_create1(EPOLL_CLOEXEC);
-    if (watch < 0) return;
-    close_watch_.emplace(socket_.get_executor(), watch);
-    epoll_event event{.events = EPOLLRDHUP, .data = {}};
-    if (::epoll_ctl(watch, EPOLL_CTL_ADD, socket_.native_handle(), &event) != 0) return;
-  }
-  close_watch_->async_wait(asio::posix::stream_descriptor::wait_read,
-                           [user = std::move(user)](const boost::system::error_code& error) {
-                             user->on_ready(StreamEvent::closed, error);
-                           });
-}
-
 void TcpStream::close() {
   boost::system::error_code ignored;
-  if (close_watch_) close_watch_->close(ignored);
+  close_watch_.close();
   socket_.shutdown(tcp::socket::shutdown_both, ignored);
   socket_.close(ignored);
 }

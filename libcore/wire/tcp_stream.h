@@ -1,8 +1,7 @@
 // A stream over TCP.
 #pragma once
 
-#include <optional>
-
+#include "wire/close_watch.h"
 #include "wire/stream.h"
 
 namespace paddle::wire {
@@ -21,11 +20,9 @@ class TcpStream final : public Stream {
   asio::any_io_executor executor() override { return socket_.get_executor(); }
 
  private:
-  void wait_for_close(std::shared_ptr<StreamUser> user);
-
   tcp::socket socket_;
   std::string peer_;
-  std::optional<asio::posix::stream_descriptor> close_watch_;  // readable once the peer has closed
+  CloseWatch close_watch_;
 };
 
 }  // namespace paddle::wire

@@ -148,9 +148,11 @@ Offset<msg::Command> write(B& b, const Command& m) {
 Offset<msg::MemberStatus> write(B& b, const MemberStatus& m) {
   const auto state = b.CreateString(m.state), process = b.CreateString(m.process);
   const auto progress = write(b, m.progress);
+  const auto staleness = b.CreateVector(m.staleness);
   return msg::CreateMemberStatus(b, m.trainer, state, process, m.seconds, m.step, progress,
                                  m.staleness_max, m.staleness_mean, m.dropped, m.not_finite,
-                                 m.bytes_in, m.bytes_out, m.messages_in, m.messages_out, m.applied);
+                                 m.bytes_in, m.bytes_out, m.messages_in, m.messages_out, m.applied,
+                                 m.joins, m.lacking, staleness);
 }
 
 Offset<msg::Status> write(B& b, const Status& m) {
@@ -167,8 +169,8 @@ Offset<msg::Status> write(B& b, const Status& m) {
   for (const TableStatus& t : m.tables) {
     const auto name = b.CreateString(t.name), lacks = b.CreateString(t.waiting);
     tables.push_back(msg::CreateTableStatus(b, name, t.part, t.parts, t.version, t.rows, t.bytes,
-                                            t.created, t.not_admitted, t.expired, t.evicted,
-                                            lacks));
+                                            t.created, t.not_admitted, t.expired, t.evicted, lacks,
+                                            t.pulled, t.missed));
   }
   const auto build = b.CreateString(m.build), job = b.CreateString(m.job),
              waiting = b.CreateString(m.waiting);
@@ -182,7 +184,8 @@ Offset<msg::Status> write(B& b, const Status& m) {
                            m.step, m.steps_per_second, m.bytes_in, m.bytes_out, m.messages_in,
                            m.messages_out, m.cpu_seconds, all_members, all_slices, snapshots,
                            errors, waiting, m.memory, m.memory_held, m.memory_limit, all_tables,
-                           m.snapshot_age);
+                           m.snapshot_age, m.clock, m.snapshots_written, m.snapshots_failed,
+                           m.snapshot_seconds, m.snapshot_last, m.waiting_requests, m.queued_bytes);
 }
 
 }  // namespace

@@ -92,6 +92,17 @@ TEST_CASE("joining again in sync mode", "[trainer]") {
     a.last_push->step = 5;
     CHECK(decide({a}, in_sync).place == wire::Position{.record = 40});
   }
+  SECTION("what was done between two steps is not done again where a shard is ahead") {
+    Greeting back = ready({{0, 200, false}}), ahead = ready({{1, 201, false}});
+    ahead.oldest = 200;
+    back.last_push = wire::LastPush{199, {.pass = 4, .record = 390}, {.pass = 4, .record = 400}};
+    ahead.last_push = wire::LastPush{200, {.pass = 5}, {.pass = 5, .record = 10}};
+    for (const auto& shards : {std::vector{back, ahead}, std::vector{ahead, back}}) {
+      const auto d = decide(shards, in_sync);
+      CHECK(d.step == 200);
+      CHECK(d.place == wire::Position{.pass = 5});
+    }
+  }
   SECTION("one that had finished stays at the end of its data") {
     Greeting a = ready({{0, 50, false}}), b = ready({{1, 51, false}});
     a.last_push = b.last_push = wire::LastPush{29, {}, {.pass = 3}};

@@ -128,8 +128,8 @@ template <class F, class X> void each(F& f, X& x) {
   else if constexpr (std::is_same_v<T, SetRows>) { auto& [a, b, c] = x; all(f, a, b, c); }
   else if constexpr (std::is_same_v<T, FetchRows>) { auto& [a, b, c, d] = x; all(f, a, b, c, d); }
   else if constexpr (std::is_same_v<T, TableStatus>) {
-    auto& [a, b, c, d, e, g, h, i, j, k, l] = x;
-    all(f, a, b, c, d, e, g, h, i, j, k, l);
+    auto& [a, b, c, d, e, g, h, i, j, k, l, m, n] = x;
+    all(f, a, b, c, d, e, g, h, i, j, k, l, m, n);
   } else if constexpr (std::is_same_v<T, SetValue>) { auto& [a, b, c, d] = x; all(f, a, b, c, d); }
   else if constexpr (std::is_same_v<T, Join>) { auto& [a, b] = x; all(f, a, b); }
   else if constexpr (std::is_same_v<T, PushPart>) { auto& [a, b, c] = x; all(f, a, b, c); }
@@ -155,13 +155,13 @@ template <class F, class X> void each(F& f, X& x) {
   else if constexpr (std::is_same_v<T, StatusAsk>) {}
   else if constexpr (std::is_same_v<T, Command>) { auto& [a, b] = x; all(f, a, b); }
   else if constexpr (std::is_same_v<T, MemberStatus>) {
-    auto& [a, b, c, d, e, g, h, i, j, k, l, m, n, o, p] = x;
-    all(f, a, b, c, d, e); each(f, g); all(f, h, i, j, k, l, m, n, o, p);
+    auto& [a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, s] = x;
+    all(f, a, b, c, d, e); each(f, g); all(f, h, i, j, k, l, m, n, o, p, q, r, s);
   } else if constexpr (std::is_same_v<T, SliceStatus>) { auto& [a, b, c, d] = x; all(f, a, b, c, d); }
   else {
     static_assert(std::is_same_v<T, Status>);
-    auto& [a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, y, z, aa] = x;
-    all(f, a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, y, z, aa);
+    auto& [a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, y, z, aa, bb, cc, dd, ee, ff, gg, hh] = x;
+    all(f, a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, y, z, aa, bb, cc, dd, ee, ff, gg, hh);
   }
 }
 // clang-format on
