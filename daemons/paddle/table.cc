@@ -20,11 +20,12 @@ namespace {
 const char* const table_usage =
     "usage: paddle table inspect FILE.table [--samples=N] [--ids=ID,ID,…]\n"
     "       paddle table export FILE.table [--output=FILE] [--state]\n"
-    "                           [--format=text|selected_rows]\n"
+    "                           [--format=text|selected_rows] [--shards=N]\n"
     "       paddle table import FILE.table [--input=FILE] [--name=NAME]\n"
+    "                           [--format=text|selected_rows]\n"
     "                           [--rule=RULE] [--like=FILE]\n"
     "Prints a sparse table of a saved model, writes its rows as text or as Fluid's\n"
-    "SelectedRows, or makes a table of text (docs/tables.md).";
+    "SelectedRows, or makes a table of either (docs/tables.md).";
 
 std::vector<uint64_t> ids_of(const std::string& list) {
   std::vector<uint64_t> out;
@@ -54,6 +55,42 @@ class StandardInput : public ByteSource {
   }
 };
 
+// As Fluid's pservers save a distributed table: a file for each of them, DIR/TABLE_<k>.
+void export_shards(TableFile& file, const std::string& directory, uint64_t shards) {
+  require(!directory.empty(), Error::Kind::config,
+          "--shards makes several files: give --output=DIR, their directory");
+  make_writable_directory(directory);
+  for (uint64_t k = 0; k < shards; ++k) {
+    ResultFile target(
+        (std::filesystem::path(directory) / text(file.spec().param, "_", k)).string());
+    export_selected_rows(file, {k, shards}, [&](std::string_view bytes) { target.write(bytes); });
+    target.finish();
+  }
+  std::cout << "wrote " << directory << ": " << file.rows() << " rows in " << shards << " files\n";
+}
+
+// What import reads: one file, or all shards of a table in a directory.
+std::vector<std::string> streams_of(const std::string& input, const std::string& name) {
+  require(!input.empty(), Error::Kind::config,
+          "--format=selected_rows reads files: give --input=FILE, or the directory of the shards");
+  if (!std::filesystem::is_directory(input)) return {input};
+  uint64_t shards = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(input)) {
+    const std::string file = entry.path().filename().string();
+    if (!file.starts_with(name + "_")) continue;
+    const std::string number = file.substr(name.size() + 1);
+    int64_t k = 0;
+    if (parse_int(number, k) && k >= 0 && number == text(k))
+      shards = std::max(shards, static_cast<uint64_t>(k) + 1);
+  }
+  require(shards > 0, Error::Kind::io, "the directory '", input, "' has no file '", name,
+          "_0': say which table it is with --name");
+  std::vector<std::string> out;
+  for (uint64_t k = 0; k < shards; ++k)
+    out.push_back((std::filesystem::path(input) / text(name, "_", k)).string());
+  return out;
+}
+
 void export_table(const std::string& path, const Options& options) {
   const bool binary = options.text("format") == "selected_rows";
   const std::string& output = options.text("output");
@@ -61,11 +98,15 @@ void export_table(const std::string& path, const Options& options) {
           "--format=selected_rows is not for a terminal: give --output=FILE");
   require(!binary || !options.flag("state"), Error::Kind::config,
           "--format=selected_rows holds values only: leave --state out, or use --format=text");
+  const int64_t shards = options.integer("shards");
+  require(binary || shards == 0, Error::Kind::config,
+          "--shards is for --format=selected_rows, the form of Fluid's shards");
   TableFile file(path);
+  if (shards > 0) return export_shards(file, output, static_cast<uint64_t>(shards));
   ResultFile target(output);
   const TextSink sink = [&](std::string_view bytes) { target.write(bytes); };
   if (binary)
-    export_selected_rows(file, sink);
+    export_selected_rows(file, {}, sink);
   else
     export_text(file, options.flag("state"), sink);
   target.finish();
@@ -82,10 +123,14 @@ void import_to(const std::string& path, const Options& options) {
     words.head = table_head_text(TableFile(options.text("like")).head());
   // A table is found in a model by the name of its file.
   if (words.name.empty()) words.name = to.stem().string();
-  std::unique_ptr<ByteSource> source = std::make_unique<StandardInput>();
-  if (!input.empty()) source = open_bytes(input);
-  LineReader lines(input.empty() ? "stdin" : input, std::move(source));
-  TableStore store = import_table(lines, words);
+  TableStore store = [&] {
+    if (options.text("format") == "selected_rows")
+      return import_selected_rows(streams_of(input, words.name), words);
+    std::unique_ptr<ByteSource> source = std::make_unique<StandardInput>();
+    if (!input.empty()) source = open_bytes(input);
+    LineReader lines(input.empty() ? "stdin" : input, std::move(source));
+    return import_table(lines, words);
+  }();
   const TableStore::Kept& kept = *store.find(words.name);
   ResultFile target(path);
   store.save(words.name, [&](std::string_view bytes) { target.write(bytes); });
@@ -103,11 +148,17 @@ OptionTable table_command_options() {
       {"samples", integer, "5", "inspect: rows to print", group, between(0, 1000000)},
       {"ids", text, "", "inspect: ids whose rows are printed whole, separated by commas", group},
       {"output", text, "", "export: the file to write; without it stdout", group},
-      {"format", text, "text", "export: text or selected_rows", group,
+      {"format", text, "text", "export, import: text or selected_rows", group,
        one_of({"text", "selected_rows"})},
+      {"shards", integer, "0",
+       "export: as many files as Fluid has pservers, by id modulo their number, in the directory "
+       "--output",
+       group, between(0, 65535)},
       {"state", flag, "false",
        "export: also step, number of updates and optimizer state of each row", group},
-      {"input", text, "", "import: the file to read, plain or compressed; without it stdin, plain",
+      {"input", text, "",
+       "import: the file to read, plain or compressed (text); without it stdin, plain. "
+       "For selected_rows one file, or the directory of the shards",
        group},
       {"name", text, "",
        "import: of the table; without it that of the text, else FILE without .table", group},

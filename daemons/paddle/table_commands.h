@@ -23,8 +23,14 @@ std::string inspect_table(TableFile& file, size_t samples, const std::vector<uin
 // updates before the values and the optimizer's state behind them. Lines with # come first: all
 // that the file says of its table. Numbers are exact: import_table() makes the same bits of them.
 void export_text(TableFile& file, bool states, const TextSink& out);
-// Fluid's SelectedRows stream. Throws Error(data) for an id above 2^63 - 1, which it cannot hold.
-void export_selected_rows(TableFile& file, const TextSink& out);
+// The ids with id % parts == part, as Fluid's pservers divide a distributed table.
+struct IdShare {
+  uint64_t part = 0, parts = 1;
+  bool has(uint64_t id) const { return id % parts == part; }
+};
+// Fluid's SelectedRows stream of these rows. Throws Error(data) for an id above 2^63 - 2, which it
+// cannot hold.
+void export_selected_rows(TableFile& file, const IdShare& share, const TextSink& out);
 
 // What import_table() takes where the text does not say it; a word that is given counts more than
 // the text.
@@ -36,5 +42,7 @@ struct ImportWords {
 // The table of a text as export_text() writes it, with or without the lines that begin with #. All
 // its rows are in memory. Throws Error(data) with the line of what is wrong.
 TableStore import_table(LineReader& lines, const ImportWords& words);
+// The same of SelectedRows streams, each with other ids: their ids, values and height.
+TableStore import_selected_rows(const std::vector<std::string>& files, const ImportWords& words);
 
 }  // namespace paddle

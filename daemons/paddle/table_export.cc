@@ -74,13 +74,15 @@ void export_text(TableFile& file, bool states, const TextSink& out) {
   to.flush();
 }
 
-// Ids come first in the stream, then the values: the file is read twice.
-void export_selected_rows(TableFile& file, const TextSink& out) {
-  Buffered to(out);
-  const auto rows = static_cast<int64_t>(file.rows());
-  to.raw("\0\0\0\0", 4);  // version 0
-  to.raw(&rows, sizeof rows);
-  int64_t height = file.spec().height;
+// Number of rows and height come first in the stream, or behind the ids, and then the values: the
+// file is read three times.
+void export_selected_rows(TableFile& file, const IdShare& share, const TextSink& out) {
+  int64_t rows = 0, height = file.spec().height;
+  const auto each_row = [&](const auto& f) {
+    file.each_row([&](const std::byte* row) {
+      if (share.has(head_of(row)->id)) f(row);
+    });
+  };
   file.each_row([&](const std::byte* row) {
     const uint64_t id = head_of(row)->id;
     require(id <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max() - 1), Error::Kind::data,
@@ -88,14 +90,21 @@ void export_selected_rows(TableFile& file, const TextSink& out) {
             "' does not fit into Fluid's SelectedRows, whose rows are numbered up to 2^63 - 2: "
             "export it with --format=text");
     if (file.spec().height < 0) height = std::max(height, static_cast<int64_t>(id) + 1);
+    rows += share.has(id);
+  });
+  height = std::max<int64_t>(height, 0);
+  Buffered to(out);
+  to.raw("\0\0\0\0", 4);  // version 0
+  to.raw(&rows, sizeof rows);
+  each_row([&](const std::byte* row) {
+    const uint64_t id = head_of(row)->id;
     to.raw(&id, sizeof id);
     to.row_ends();
   });
-  height = std::max<int64_t>(height, 0);
   to.raw(&height, sizeof height);
   to.add(plain_tensor_head(DType::f32, Shape{rows, file.layout().width}));
   std::vector<float> values(static_cast<size_t>(file.layout().width));
-  file.each_row([&](const std::byte* row) {
+  each_row([&](const std::byte* row) {
     file.layout().read(row, values.data());
     to.raw(values.data(), values.size() * sizeof(float));
     to.row_ends();

@@ -1,10 +1,13 @@
 #include <charconv>
+#include <cmath>
 #include <cstring>
 #include <optional>
 #include <unordered_set>
 
 #include "base/error.h"
 #include "base/run_main.h"
+#include "io/binary_reader.h"
+#include "io/tensor_file.h"
 #include "paddle/table_commands.h"
 #include "table/part.h"
 
@@ -82,6 +85,22 @@ class Rows {
       at.fail(text(values_.size(), " values", states_ ? " and the state" : "", " behind the id"),
               text("more, from ", quoted(more), " on"), line_form);
     writer_.add(head, values_.data(), state);
+    if (writer_.full()) load(false);
+  }
+
+  // A row without state, of a file without lines.
+  void add(int64_t id, const float* values, const std::string& file) {
+    const auto number = static_cast<uint64_t>(id);
+    const int64_t height = kept_.spec.height;
+    require(height < 0 || id < height, Error::Kind::data, file, " has the id ", id,
+            ", and the table has the height ", height, ": make a table of another height");
+    require(in_part_.insert(number).second && !kept_.table->find(number), Error::Kind::data, file,
+            " has the id ", id, ", which came before: every id comes once");
+    const int64_t n = kept_.spec.width;
+    for (int64_t j = 0; j < n; ++j)
+      require(std::isfinite(values[j]), Error::Kind::data, file, ", the row of the id ", id,
+              ": expected finite numbers, found ", values[j]);
+    writer_.add({.id = number, .step = 1, .count = 0, .flags = 0}, values, first_state_);
     if (writer_.full()) load(false);
   }
 
@@ -168,6 +187,35 @@ int64_t words_in(std::string_view line) {
 }
 
 }  // namespace
+
+TableStore import_selected_rows(const std::vector<std::string>& files, const ImportWords& words) {
+  TableStore store;
+  std::optional<Rows> rows;
+  int64_t width = 0;
+  for (const std::string& file : files) {
+    BinaryReader in(file);
+    const SelectedRows part = read_selected_rows(in);
+    in.expect_end("the values");
+    const Shape& shape = part.value.shape();
+    require(part.value.dtype() == DType::f32 && shape.rank() == 2, Error::Kind::data, file,
+            " has values of ", name_of(part.value.dtype()), shape,
+            ", and the rows of a table are float32[rows, width]");
+    if (!rows) {
+      std::string head = head_of_import({}, words, shape[1]);
+      if (words.head.empty()) head = with(head, "height", text(part.height));
+      const TableHead made = table_head_of(head, file);
+      store.begin(made);
+      width = made.spec.width;
+      rows.emplace(store, made.spec.param, false);
+    }
+    require(shape[1] == width, Error::Kind::data, file, " has rows of ", shape[1],
+            " values, and the table has ", width);
+    for (size_t i = 0; i < part.rows.size(); ++i)
+      rows->add(part.rows[i], part.value.data<float>() + static_cast<int64_t>(i) * width, file);
+  }
+  rows->finish();
+  return store;
+}
 
 TableStore import_table(LineReader& lines, const ImportWords& words) {
   TableStore store;

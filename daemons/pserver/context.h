@@ -24,6 +24,7 @@ struct ListenOptions {
   int64_t spin_microseconds = 0;  // wire/spin.h
   wire::Credentials credentials;  // what peers have to prove
   bool insecure = false;          // others than this machine may connect without
+  bool shared_memory = true;      // with trainers of this machine (wire/shared_connect.h)
 };
 
 // Async: which gradients are too old to be applied.

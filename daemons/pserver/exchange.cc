@@ -217,9 +217,7 @@ const Versioned* Exchange::apply(PeerId peer, uint64_t id, const wire::Push& p) 
     if (p.step >= member.taken(s.info().place)) {
       const uint64_t stale = s.version() - part.based_on;
       Staleness& counts = member.staleness;
-      counts.max = std::max(counts.max, stale);
-      counts.sum += stale;
-      ++counts.count;
+      counts.lagged(stale);
       drops = too_old(stale);
       if (drops) {
         ++counts.dropped;

@@ -38,7 +38,8 @@ class Exchange {
   void resume_held() { inbox_.resume_all(); }
 
   Rounds& rounds() { return rounds_; }
-  const Rounds& rounds() const { return rounds_; }
+  // Pulls and pushes whose answer waits for a version.
+  size_t waiting() const { return waits_.size(); }
 
  private:
   bool sync() const { return mode_ == wire::Mode::sync; }

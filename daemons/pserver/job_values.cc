@@ -25,7 +25,7 @@ std::optional<wire::LastPush> push_before(const std::optional<wire::LastPush>& p
 }
 
 // Snapshots of the store from now on.
-void watch_store(SnapshotMaker& maker, const JobState& now) {
+void watch_store(SnapshotMaker& maker, const JobState& now, const Snapshot* from) {
   maker.watch(
       now.store.get(), now.sync(),
       [&now](uint64_t of) {
@@ -44,7 +44,8 @@ void watch_store(SnapshotMaker& maker, const JobState& now) {
         std::vector<uint64_t> steps;
         for (const Member& m : now.members.all()) steps.push_back(m.steps[place]);
         return steps;
-      });
+      },
+      from);
 }
 
 // Where the trainers were, and the versions of the slices.
@@ -315,7 +316,7 @@ void JobValues::finish_setup() {
   for (Member& m : state_.members.all())
     m.steps.assign(store.parts().size(), s.continues ? wire::unknown_steps : 0);
   if (s.snapshot) restore_members(*s.snapshot, state_.members, store, context_.now);
-  watch_store(maker_, state_);
+  watch_store(maker_, state_, s.snapshot ? &*s.snapshot : nullptr);
   state_.exchange = std::make_unique<Exchange>(context_, store, state_.members, maker_,
                                                state_.identity.mode, state_.epoch);
   for (const Slice& slice : store.slices())

@@ -86,6 +86,7 @@ void Members::join(uint32_t trainer, uint64_t first_round, Time now) {
   m.set(MemberState::joined, now);
   m.first_round = first_round;
   m.was_joined = true;
+  ++m.joins;
   m.holder.heard = now;
 }
 

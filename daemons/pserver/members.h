@@ -2,6 +2,9 @@
 // Pure logic: time is given, nothing is sent. admission.h says who may be which of them.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -28,6 +31,15 @@ struct MemberOptions {
 // What became of the gradients of a trainer; async: how old they were, in versions.
 struct Staleness {
   uint64_t max = 0, sum = 0, count = 0, dropped = 0, not_finite = 0, applied = 0;
+  // How many lagged 0 versions, 1, 2 to 3, 4 to 7, …; the last counts all beyond.
+  std::array<uint64_t, 12> by_lag{};
+
+  void lagged(uint64_t versions) {
+    max = std::max(max, versions);
+    sum += versions;
+    ++count;
+    ++by_lag[std::min<size_t>(std::bit_width(versions), by_lag.size() - 1)];
+  }
 };
 
 struct Member {
@@ -36,6 +48,7 @@ struct Member {
   Time since{};  // of the state
   Holder holder;
   bool was_joined = false;    // once, in this job
+  uint64_t joins = 0;         // how often, on this shard
   bool had_finished = false;  // once, whatever it has done since
   uint64_t first_round = 0;   // joined: rounds from here on wait for it
   Incarnation expired;        // the newest that lost its lease under `drop`

@@ -24,7 +24,9 @@ wire::MemberStatus member_status(const Context& context, const Member& m) {
                          .bytes_out = traffic.bytes_out,
                          .messages_in = traffic.messages_in,
                          .messages_out = traffic.messages_out,
-                         .applied = s.applied};
+                         .applied = s.applied,
+                         .joins = m.joins};
+  if (s.count > 0) out.staleness.assign(s.by_lag.begin(), s.by_lag.end());
   if (s.count > 0) out.staleness_mean = static_cast<double>(s.sum) / static_cast<double>(s.count);
   return out;
 }
@@ -35,6 +37,15 @@ std::string lacking(const JobState& job, const Versioned& s) {
   Names words;
   for (const uint32_t t : job.exchange->rounds().missing(s)) words.push_back(std::to_string(t));
   return listed(words);
+}
+
+// How many open rounds lack the gradient of each trainer.
+void count_lacking(const JobState& job, std::vector<wire::MemberStatus>& members) {
+  for (const Versioned* s : job.store->parts()) {
+    if (!job.sync() || s->summed() == 0) continue;
+    for (const uint32_t t : job.exchange->rounds().missing(*s))
+      for (wire::MemberStatus& m : members) m.lacking += m.trainer == t;
+  }
 }
 
 wire::TableStatus table_status(const JobState& job, const TablePart& t) {
@@ -49,7 +60,9 @@ wire::TableStatus table_status(const JobState& job, const TablePart& t) {
           .not_admitted = c.not_admitted,
           .expired = c.expired,
           .evicted = c.evicted,
-          .waiting = lacking(job, t)};
+          .waiting = lacking(job, t),
+          .pulled = c.pulled,
+          .missed = c.missed};
 }
 
 }  // namespace
@@ -88,6 +101,10 @@ wire::Status report(const Context& context, const Job* job, const SnapshotMaker&
           {slice.info().name, slice.bytes(), slice.version(), lacking(state, slice)});
   if (state.exchange)
     for (const auto& t : state.store->tables()) s.tables.push_back(table_status(state, *t));
+  if (state.exchange) {
+    count_lacking(state, s.members);
+    s.waiting_requests = state.exchange->waiting();
+  }
   return s;
 }
 

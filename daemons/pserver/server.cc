@@ -81,7 +81,8 @@ ShardOptions shard_options(const Options& o) {
                 .discard_ratio = o.real("async_lagged_grad_discard_ratio")},
       .snapshots = {.directory = in_workspace(o, o.text("snapshot_dir")),
                     .period = static_cast<uint64_t>(o.integer("snapshot_period")),
-                    .keep = static_cast<size_t>(o.integer("snapshots_keep"))},
+                    .keep = static_cast<size_t>(o.integer("snapshots_keep")),
+                    .changes = {.most = static_cast<uint32_t>(o.integer("snapshot_changes"))}},
       .log_period = static_cast<uint64_t>(o.integer("log_period_server")),
       .exit_when_done = o.flag("exit_when_done")};
   if (o.given("job_name")) s.job = o.text("job_name");
@@ -89,6 +90,7 @@ ShardOptions shard_options(const Options& o) {
     s.trainers = static_cast<uint32_t>(o.integer("num_gradient_servers"));
   s.listen.credentials = wire::server_credentials(credential_files(o));
   s.listen.insecure = o.flag("insecure");
+  s.listen.shared_memory = o.flag("shared_memory");
   settle_host(s.listen);
   s.memory = std::make_shared<PserverMemory>(
       parse_memory(o.text("memory_limit"), machine_memory()).value());

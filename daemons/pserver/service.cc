@@ -41,6 +41,7 @@ Service::Service(ShardOptions options)
       listener_(io_, options_.listen.host, options_.listen.port, reach_of(options_.listen)),
       gate_(io_, options_.listen.credentials),
       timer_(io_) {
+  if (options_.listen.shared_memory && !options_.listen.credentials.tls) listener_.share_memory();
   gate_.set_label(text("port ", port(), ": "));
   if (!options_.snapshots.directory.empty())
     disk_ = std::make_unique<Snapshots>(
@@ -294,7 +295,18 @@ wire::Status Service::complete_status(wire::Status s) {
   s.messages_in = all.messages_in;
   s.messages_out = all.messages_out;
   s.cpu_seconds = thread_seconds();
+  for (const auto& l : links_)
+    if (l && l->open()) s.queued_bytes += l->connection().queued();
+  if (disk_) {
+    const Snapshots::Writes writes = disk_->writes();
+    s.snapshots_written = writes.done;
+    s.snapshots_failed = writes.failed;
+    s.snapshot_seconds = writes.seconds;
+    s.snapshot_last = writes.last;
+  }
   if (snapshot_written_ != Time{}) s.snapshot_age = seconds(snapshot_written_, Clock::now());
+  const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
+  s.clock = std::chrono::duration<double>(since_1970).count();
   return s;
 }
 

@@ -1,9 +1,12 @@
 #include "pserver/snapshot.h"
 
 #include <snapshot_generated.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 
 #include "base/file.h"
 #include "io/binary_reader.h"
@@ -35,8 +38,10 @@ std::vector<flatbuffers::Offset<form::Slice>> slices_of(flatbuffers::FlatBufferB
   return out;
 }
 
-// "table-2": the file with the rows of the third table.
-std::string table_file(size_t table) { return "table-" + std::to_string(table); }
+// "table-2": the file with the rows of the third table; "table-2.1": those that changed since.
+std::string table_file(size_t table, size_t dump) {
+  return dump == 0 ? text("table-", table) : text("table-", table, ".", dump);
+}
 
 std::vector<flatbuffers::Offset<form::SparseTable>> tables_of(flatbuffers::FlatBufferBuilder& b,
                                                               const Snapshot& s) {
@@ -45,20 +50,29 @@ std::vector<flatbuffers::Offset<form::SparseTable>> tables_of(flatbuffers::FlatB
     const std::string spec = to_flatbuffer(t.info.spec);
     const auto bytes = b.CreateVector(reinterpret_cast<const uint8_t*>(spec.data()), spec.size());
     const auto steps = b.CreateVector(t.steps);
+    std::vector<flatbuffers::Offset<form::Dump>> dumps;
+    for (const DumpRecord& d : t.dumps)
+      dumps.push_back(form::CreateDump(b, d.file.bytes, d.file.checksum, d.since, d.mark));
+    const auto all = b.CreateVector(dumps);
     out.push_back(form::CreateSparseTable(b, t.info.id, t.info.part, t.info.parts, bytes, t.version,
-                                          steps, t.file.bytes, t.file.crc32));
+                                          steps, all));
   }
   return out;
 }
 
 SnapshotTable snapshot_table(const form::SparseTable& t) {
-  return {
+  SnapshotTable out{
       .info = {t.id(), t.part(), t.parts(),
                table_spec_of({reinterpret_cast<const char*>(t.spec()->data()), t.spec()->size()})},
       .version = t.version(),
       .steps = numbers(t.steps()),
       .dump = {},
-      .file = {t.bytes(), t.crc32()}};
+      .dumps = {}};
+  if (t.dumps() != nullptr)
+    for (const form::Dump* d : *t.dumps())
+      out.dumps.push_back({{d->bytes(), d->checksum()}, d->since(), d->mark()});
+  if (!out.dumps.empty()) out.mark = out.dumps.back().mark;
+  return out;
 }
 
 std::vector<flatbuffers::Offset<form::Variable>> variables_of(
@@ -164,6 +178,60 @@ Snapshot read_manifest(std::string_view bytes, const std::string& name,
   return snapshot_of(f, values);
 }
 
+namespace {
+
+std::string sibling(const std::string& directory, uint64_t step) {
+  return (std::filesystem::path(directory).parent_path() / snapshot_name(step)).string();
+}
+
+// The files of the snapshot that the changes of a table are added to, under a second name: they
+// stay for as long as a snapshot has them. Returns what is known of them.
+std::vector<DumpRecord> share_dumps(const SnapshotTable& t, size_t index, const std::string& base,
+                                    const AtomicDirectory& to) {
+  const std::string manifest = base + "/manifest";
+  std::vector<ValueRecord> values;
+  Snapshot from = read_manifest(read_file(manifest, max_manifest), manifest, values);
+  require(from.step == t.base && index < from.tables.size() && from.tables[index].mark == t.since &&
+              from.tables[index].info.id == t.info.id &&
+              from.tables[index].info.part == t.info.part,
+          Error::Kind::data, "the snapshot '", base,
+          "' is another one than that to which the "
+          "changes of the table '",
+          t.info.spec.param, "' belong");
+  for (size_t k = 0; k < from.tables[index].dumps.size(); ++k) {
+    const std::string name = table_file(index, k), file = base + "/" + name;
+    if (::link(file.c_str(), (to.temporary() + "/" + name).c_str()) != 0)
+      throw io_error("share", file, errno);
+  }
+  return std::move(from.tables[index].dumps);
+}
+
+// All dumps of a table, after their bytes and their order were checked.
+std::shared_ptr<TableDump> open_dumps(const std::string& directory, const SnapshotTable& t,
+                                      size_t index) {
+  require(!t.dumps.empty(), Error::Kind::data, "the manifest of '", directory,
+          "' names no rows of the table '", t.info.spec.param,
+          "': it is damaged, or of another version of this program");
+  std::vector<std::shared_ptr<TableDump>> files;
+  uint64_t mark = 0;
+  for (size_t k = 0; k < t.dumps.size(); ++k) {
+    const DumpRecord& d = t.dumps[k];
+    const std::string path = directory + "/" + table_file(index, k);
+    files.push_back(open_dump(path, d.file));
+    PartHead head{};
+    const PartBytes first = files[k]->parts() > 0 ? files[k]->read(0) : PartBytes{};
+    if (first.size() >= sizeof head) std::memcpy(&head, first.data(), sizeof head);
+    require(d.since == mark && head.since == d.since && head.clock == d.mark, Error::Kind::data,
+            "'", path, "' does not continue the rows before it: it holds the changes from mark ",
+            head.since, " to ", head.clock, ", and those from ", mark, " to ", d.mark,
+            " must follow");
+    mark = d.mark;
+  }
+  return std::make_shared<DumpChain>(std::move(files));
+}
+
+}  // namespace
+
 void write_snapshot(const std::string& directory, Snapshot& s) {
   AtomicDirectory out(directory);
   std::vector<ValueRecord> records;
@@ -178,8 +246,13 @@ void write_snapshot(const std::string& directory, Snapshot& s) {
     at += t.bytes() + rest;
   }
   out.write("values", parts);
-  for (size_t i = 0; i < s.tables.size(); ++i)
-    s.tables[i].file = s.tables[i].dump->store(out, table_file(i));
+  for (size_t i = 0; i < s.tables.size(); ++i) {
+    SnapshotTable& t = s.tables[i];
+    t.dumps.clear();
+    if (t.since > 0) t.dumps = share_dumps(t, i, sibling(directory, t.base), out);
+    const TableDump::Sum sum = t.dump->store(out, table_file(i, t.dumps.size()));
+    t.dumps.push_back({sum, t.since, t.mark});
+  }
   out.write("manifest", write_manifest(s, records));
   out.commit();
 }
@@ -209,7 +282,7 @@ Snapshot read_snapshot(const std::string& directory) {
   }
   in.expect_end("the last variable");
   for (size_t i = 0; i < s.tables.size(); ++i)
-    s.tables[i].dump = open_dump(directory + "/" + table_file(i), s.tables[i].file);
+    s.tables[i].dump = open_dumps(directory, s.tables[i], i);
   return s;
 }
 

@@ -19,12 +19,22 @@ struct SnapshotSlice {
   std::vector<uint64_t> steps;  // async: of each trainer, that are in the values
 };
 
+// A dump of a table in a snapshot, as the manifest says.
+struct DumpRecord {
+  TableDump::Sum file;
+  uint64_t since = 0, mark = 0;  // Table::begin_dump
+  bool operator==(const DumpRecord&) const = default;
+};
+
 struct SnapshotTable {
   TableInfo info;
   uint64_t version = 0;
   std::vector<uint64_t> steps;  // as of a slice
+  // While it is made: the last one alone, of what changed since the mark `since` of the snapshot of
+  // `base`, or of everything (0). Read: all of them.
   std::shared_ptr<TableDump> dump;
-  TableDump::Sum file;  // as the manifest says
+  uint64_t base = 0, since = 0, mark = 0;
+  std::vector<DumpRecord> dumps;  // a whole one, then changes
 };
 
 struct SnapshotMember {
@@ -57,7 +67,10 @@ struct Snapshot {
 // "step-000000000100"
 std::string snapshot_name(uint64_t step);
 
-// Takes the dumps of its tables. Throws Error(io).
+// Takes the dumps of its tables. Where one holds changes, the files of those before it are shared
+// with the snapshot that they are changes to, which stands in the same directory: so each snapshot
+// is complete in itself, whatever happens to others. Throws Error(io), and Error(data) where that
+// snapshot is not what the changes were made for.
 void write_snapshot(const std::string& directory, Snapshot& snapshot);
 // Everything is compared with its checksum first. Throws Error(data) where it is damaged.
 Snapshot read_snapshot(const std::string& directory);

@@ -7,6 +7,7 @@
 
 #include "pserver/last_job.h"
 #include "pserver/snapshot.h"
+#include "pserver/snapshot_chain.h"
 
 namespace paddle {
 
@@ -14,6 +15,7 @@ struct SnapshotOptions {
   std::string directory;  // "" makes none
   uint64_t period = 100;  // steps
   size_t keep = 3;
+  ChangesLimits changes = {};
 };
 
 // Writing and removing happen later, in the order of the calls; whoever owns the disk reports each
@@ -32,6 +34,8 @@ class SnapshotDisk {
   // A damaged one is not offered any more; it stays on the disk under another name.
   virtual void set_aside(uint64_t step) = 0;
 
+  // Whether a snapshot may have the rows of an earlier one and what changed since (Snapshot::base).
+  virtual bool shares_files() const { return true; }
   // Takes the rows of one table of the snapshot of `step`, which is written later.
   virtual std::shared_ptr<TableDump> begin_dump(uint64_t step, size_t table) {
     static_cast<void>(step);

@@ -8,17 +8,24 @@ namespace paddle {
 namespace {
 
 constexpr size_t max_unwritten = 2;  // one is being written, one waits
+constexpr size_t all_bytes = ~size_t{0};
+
+// Changes are added to a snapshot that is known to be written: tables are dumped no sooner.
+bool is_behind(size_t unwritten, bool tables) { return unwritten >= (tables ? 1 : max_unwritten); }
 
 }  // namespace
 
 SnapshotMaker::SnapshotMaker(SnapshotDisk* disk, const SnapshotOptions& options)
-    : disk_(disk), period_(options.period), keep_(options.keep) {
+    : disk_(disk), options_(options), period_(options.period) {
   if (disk_) steps_ = disk_->steps();
 }
 
 void SnapshotMaker::watch(const Store* store, bool sync, Begin begin,
-                          std::function<std::vector<uint64_t>(size_t)> steps) {
+                          std::function<std::vector<uint64_t>(size_t)> steps,
+                          const Snapshot* from) {
   pending_.clear();
+  for (Write& w : unwritten_) w.chains.clear();
+  chains_.assign(store ? store->tables().size() : 0, {});
   store_ = store;
   sync_ = sync;
   begin_ = std::move(begin);
@@ -26,6 +33,12 @@ void SnapshotMaker::watch(const Store* store, bool sync, Begin begin,
   last_ = also_ = ~uint64_t{0};
   if (store)
     for (const Versioned* v : store->parts()) last_ = std::min(last_, v->version());
+  for (size_t i = 0; from && i < from->tables.size() && i < chains_.size(); ++i) {
+    TableChain& chain = chains_[i];
+    for (const DumpRecord& d : from->tables[i].dumps)
+      chain = extended(chain, d.since > 0, from->step, d.mark, d.file.bytes);
+    if (store->tables()[i]->table().continue_dumps() != chain.mark) chain = {};
+  }
 }
 
 // Leaving a snapshot out would be quicker, but shards that leave out different ones have no common
@@ -36,7 +49,7 @@ bool SnapshotMaker::must_wait(uint64_t version) {
                                  [&](const Pending& p) { return p.snapshot.step == version; });
   if (begun) return false;
   if (dumping()) return true;  // a table is dumped once at a time
-  if (unwritten_.size() < max_unwritten) return false;
+  if (!is_behind(unwritten_.size(), !chains_.empty())) return false;
   if (!said_slow_)
     log_warn(
         text("the disk is slower than the snapshots, and updates wait for it: a longer "
@@ -49,7 +62,8 @@ bool SnapshotMaker::must_wait(uint64_t version) {
 void SnapshotMaker::advanced(const Versioned& slice, uint64_t lowest) {
   if (!disk_) return;
   if (!sync_) {
-    if (lowest >= last_ + period_ && unwritten_.size() < max_unwritten && pending_.empty())
+    if (lowest >= last_ + period_ && !is_behind(unwritten_.size(), !chains_.empty()) &&
+        pending_.empty())
       begin_all(lowest);
     return;
   }
@@ -61,7 +75,7 @@ void SnapshotMaker::advanced(const Versioned& slice, uint64_t lowest) {
 
 bool SnapshotMaker::add(uint64_t step, bool now) {
   if (!now) also_ = step;
-  if (now && (!pending_.empty() || unwritten_.size() >= max_unwritten)) return false;
+  if (now && (!pending_.empty() || is_behind(unwritten_.size(), !chains_.empty()))) return false;
   if (now) begin_all(step);
   return true;
 }
@@ -90,6 +104,8 @@ SnapshotMaker::Pending& SnapshotMaker::pending(uint64_t step, bool all) {
   p.snapshot.values.resize(p.snapshot.variables.size());
   p.snapshot.slices.resize(store_->slices().size());
   p.snapshot.tables.resize(store_->tables().size());
+  p.chains.resize(store_->tables().size());
+  p.dumped.resize(store_->tables().size());
   return p;
 }
 
@@ -104,31 +120,44 @@ size_t SnapshotMaker::copy(Pending& to, const Versioned& part) {
 
 void SnapshotMaker::begin_dump(Pending& to, TablePart& table) {
   for (Pending& p : pending_)  // only where a shard stops: else updates wait for it
-    while (&p != &to && !p.dumps.empty()) dump_some(p);
+    if (&p != &to) dump_some(p, true);
   const size_t place = table.info().place, index = place - store_->slices().size();
+  Table& rows = table.table();
+  const TableChain& chain = to.chains[index] = chains_[index];
+  const bool changes =
+      disk_->shares_files() && rows.knows_changes_since(chain.mark) &&
+      dump_changes(chain, rows.changed() * rows.format().layout.row_bytes(), options_.changes);
+  const uint64_t since = changes ? chain.mark : 0;
   to.snapshot.tables[index] = {.info = table.table_info(),
                                .version = table.version(),
                                .steps = sync_ ? std::vector<uint64_t>{} : steps_of_(place),
                                .dump = disk_->begin_dump(to.snapshot.step, index),
-                               .file = {}};
-  table.table().begin_dump();
+                               .base = changes ? chain.step : 0,
+                               .since = since,
+                               .mark = rows.begin_dump(since),
+                               .dumps = {}};
   to.dumps.push_back(index);
 }
 
-// The next part of a dump; bytes of it.
-size_t SnapshotMaker::dump_some(Pending& to) {
-  const size_t index = to.dumps.back();
-  Table& table = store_->tables()[index]->table();
-  std::vector<std::byte> chunk;
-  if (table.dump_part(chunk)) {
-    const size_t bytes = chunk.size();
-    to.snapshot.tables[index].dump->add(std::move(chunk));
-    return bytes;
-  }
-  table.end_dump();
-  to.dumps.pop_back();
-  --to.left;
-  return 0;
+// The next part of a dump; or all of them, at the disk's speed, so that the rows are not in memory
+// twice.
+void SnapshotMaker::dump_some(Pending& to, bool all) {
+  do {
+    if (to.dumps.empty()) return;
+    const size_t index = to.dumps.back();
+    TableDump& dump = *to.snapshot.tables[index].dump;
+    Table& table = store_->tables()[index]->table();
+    if (all) dump.wait_for_disk();
+    PartBytes chunk = dump.spare();
+    if (table.dump_part(chunk)) {
+      to.dumped[index] += chunk.size();
+      dump.add(std::move(chunk));
+    } else {
+      table.end_dump();
+      to.dumps.pop_back();
+      --to.left;
+    }
+  } while (all);
 }
 
 bool SnapshotMaker::dumping() const {
@@ -161,6 +190,7 @@ bool SnapshotMaker::unfinished() const {
 }
 
 bool SnapshotMaker::proceed(size_t bytes) {
+  const bool all = bytes == all_bytes;
   constexpr size_t per_slice = 1024;  // the work besides its bytes
   for (auto at = pending_.begin(); at != pending_.end();) {
     Pending& p = *at++;
@@ -169,10 +199,12 @@ bool SnapshotMaker::proceed(size_t bytes) {
       const size_t done = copy(p, *store_->parts()[p.next]) + per_slice;
       bytes -= std::min(bytes, done);
     }
+    if (all) dump_some(p, true);
     while (!p.dumps.empty()) {
       if (p.snapshot.tables[p.dumps.back()].dump->waits_for_disk()) break;
       if (bytes == 0) return true;
-      bytes -= std::min(bytes, dump_some(p) + per_slice);
+      dump_some(p);
+      bytes = 0;  // a part takes a few milliseconds
     }
     if (p.left == 0) finish(p);
   }
@@ -188,18 +220,28 @@ void SnapshotMaker::finish(Pending& done) {
     if (count) write_number(s.values[i], *count);
   }
   Snapshot out = std::move(s);
+  Write write{.step = out.step};
+  for (size_t i = 0; i < out.tables.size(); ++i)
+    write.chains.push_back(extended(done.chains[i], out.tables[i].since > 0, out.step,
+                                    out.tables[i].mark, done.dumped[i]));
   pending_.remove_if([&](const Pending& p) { return &p == &done; });
-  unwritten_.push_back({out.step});
+  unwritten_.push_back(std::move(write));
   disk_->write(std::move(out));
 }
 
 void SnapshotMaker::written(uint64_t step, bool ok) {
   const bool counts = unwritten_.empty() || unwritten_.front().counts;
-  if (!unwritten_.empty()) unwritten_.pop_front();
+  if (!unwritten_.empty()) {
+    const std::vector<TableChain> chains = std::move(unwritten_.front().chains);
+    unwritten_.pop_front();
+    // One that failed may have lacked what it was added to: the next one is whole.
+    for (size_t i = 0; i < chains.size() && i < chains_.size(); ++i)
+      chains_[i] = ok && counts ? chains[i] : TableChain{};
+  }
   if (!ok || !counts || std::count(steps_.begin(), steps_.end(), step) > 0) return;
   steps_.insert(std::upper_bound(steps_.begin(), steps_.end(), step), step);
-  if (steps_.size() > keep_)
-    steps_.erase(steps_.begin(), steps_.end() - static_cast<std::ptrdiff_t>(keep_));
+  if (steps_.size() > options_.keep)
+    steps_.erase(steps_.begin(), steps_.end() - static_cast<std::ptrdiff_t>(options_.keep));
 }
 
 void SnapshotMaker::set_aside(uint64_t step) {

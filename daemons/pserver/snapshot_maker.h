@@ -23,9 +23,11 @@ class SnapshotMaker {
   // Without a disk it makes none.
   SnapshotMaker(SnapshotDisk* disk, const SnapshotOptions& options);
   // The store that is copied from now on; null drops what was not finished. Async: `steps` says for
-  // a slice how many steps of each trainer, in order of ids, are in it.
+  // a slice how many steps of each trainer, in order of ids, are in it. Where the store was read
+  // from a snapshot, the next one may add to its tables.
   void watch(const Store* store, bool sync, Begin begin,
-             std::function<std::vector<uint64_t>(size_t place)> steps);
+             std::function<std::vector<uint64_t>(size_t place)> steps,
+             const Snapshot* from = nullptr);
 
   bool on() const { return disk_ != nullptr; }
   // Steps that can be gone back to, rising.
@@ -42,8 +44,8 @@ class SnapshotMaker {
   bool add(uint64_t step, bool now);
   // Begins a snapshot of all slices as they are now.
   void begin_all(uint64_t step);
-  // Copies about `bytes` more of it; whether there is more to do now. Where a table waits for the
-  // disk, it goes on when that has written some.
+  // Copies about `bytes` more of it, and one part of a table; whether there is more to do now.
+  // Where a table waits for the disk, it goes on when that has written some. All bytes: everything.
   bool proceed(size_t bytes);
   bool unfinished() const;
 
@@ -59,22 +61,24 @@ class SnapshotMaker {
     Snapshot snapshot;
     size_t left = 0;  // slices and tables
     bool all = false;
-    size_t next = 0;            // all: slices before this one are copied
-    std::vector<bool> copied;   // by place; of tables: the dump has begun
-    std::vector<size_t> dumps;  // tables whose dump is not whole yet
+    size_t next = 0;                 // all: slices before this one are copied
+    std::vector<bool> copied;        // by place; of tables: the dump has begun
+    std::vector<size_t> dumps;       // tables whose dump is not whole yet
+    std::vector<TableChain> chains;  // by table: what their dumps are added to
+    std::vector<uint64_t> dumped;    // bytes, by table
   };
   Pending& pending(uint64_t step, bool all);
   size_t copy(Pending& to, const Versioned& part);
   size_t copy_slice(Pending& to, const Slice& slice);
   void begin_dump(Pending& to, TablePart& table);
-  size_t dump_some(Pending& to);
+  void dump_some(Pending& to, bool all = false);
   bool dumping() const;
   void copy_before_change(const Versioned& slice);
   void finish(Pending& done);
 
   SnapshotDisk* disk_;
+  const SnapshotOptions options_;
   const uint64_t period_;
-  const size_t keep_;
   const Store* store_ = nullptr;
   bool sync_ = true;
   Begin begin_;
@@ -85,9 +89,11 @@ class SnapshotMaker {
   uint64_t also_ = ~uint64_t{0};  // sync: besides every `period_`
   struct Write {
     uint64_t step = 0;
-    bool counts = true;  // false: it is removed as soon as it is written
+    bool counts = true;              // false: it is removed as soon as it is written
+    std::vector<TableChain> chains;  // with it; empty where the tables are no longer watched
   };
-  std::deque<Write> unwritten_;  // handed to the disk
+  std::vector<TableChain> chains_;  // by table, of the newest snapshot that is written
+  std::deque<Write> unwritten_;     // handed to the disk
   bool said_slow_ = false;
 };
 

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <memory>
 #include <utility>
@@ -22,6 +23,7 @@ constexpr auto ended_name = "job-ended";
 constexpr uint64_t max_ended_bytes = 8192;
 const std::string damaged = ".damaged";
 const std::string dump_name = "rows-";  // of tables, before their snapshot is written
+constexpr auto link_name = "link";      // of a directory that is there for a moment
 
 // The step in "step-000000000100", or none.
 std::optional<uint64_t> step_of(const std::string& name) {
@@ -41,6 +43,22 @@ Descriptor lock_directory(const std::string& root) {
   return lock;
 }
 
+// A file can have a second name in a directory beside its own, which not every file system allows.
+bool can_share(const std::string& root) {
+  const std::string probe = std::string(link_name) + ".probe";
+  remove_tree(root, probe);
+  make_directories(root + "/" + probe);
+  const bool can = ::link((root + "/lock").c_str(), (root + "/" + probe + "/lock").c_str()) == 0;
+  const int code = errno;
+  remove_tree(root, probe);
+  if (!can)
+    log_info(text("snapshots in '", root,
+                  "' hold tables whole, as its file system has no hard "
+                  "links (",
+                  std::strerror(code), ")"));
+  return can;
+}
+
 }  // namespace
 
 Snapshots::Snapshots(const SnapshotOptions& options, const std::string& name, Written written,
@@ -51,6 +69,7 @@ Snapshots::Snapshots(const SnapshotOptions& options, const std::string& name, Wr
       has_room_(std::move(has_room)) {
   make_directories(root_);
   lock_ = lock_directory(root_);
+  shares_files_ = can_share(root_);
   for (const std::string& left : list_directory(root_))  // by a process that was killed
     if (left.starts_with(dump_name)) remove_tree(root_, left);
   thread_ = std::thread([this] { serve(); });
@@ -167,6 +186,7 @@ void Snapshots::serve() {
 
 void Snapshots::write_one(Snapshot& snapshot) {
   std::string problem;
+  const Time begin = Clock::now();
   try {
     write_snapshot(path(snapshot.step), snapshot);
     const std::vector<uint64_t> all = steps();
@@ -175,7 +195,18 @@ void Snapshots::write_one(Snapshot& snapshot) {
   } catch (const std::exception& e) {
     problem = e.what();
   }
+  {
+    const std::scoped_lock lock(mutex_);
+    writes_.last = seconds(begin, Clock::now());
+    writes_.seconds += writes_.last;
+    ++(problem.empty() ? writes_.done : writes_.failed);
+  }
   written_(snapshot.step, problem);
+}
+
+Snapshots::Writes Snapshots::writes() const {
+  const std::scoped_lock lock(mutex_);
+  return writes_;
 }
 
 void Snapshots::remove_after(uint64_t step) {

@@ -37,12 +37,20 @@ class Snapshots final : public SnapshotDisk {
   std::optional<Snapshot> newest() override;
   Snapshot load(uint64_t step) override;
   void set_aside(uint64_t step) override;
+  bool shares_files() const override { return shares_files_; }
   std::shared_ptr<TableDump> begin_dump(uint64_t step, size_t table) override;
   void write(Snapshot snapshot) override;
   void remove_after(uint64_t step) override;
   void mark_ended(const EndedJob& job) override;
   std::optional<EndedJob> ended() const override;
   void begin_job() override;
+
+  // How often snapshots were written since the process began, and how many seconds that took.
+  struct Writes {
+    uint64_t done = 0, failed = 0;
+    double seconds = 0, last = 0;
+  };
+  Writes writes() const;
 
   // Returns when nothing is left to do.
   void drain();
@@ -56,12 +64,14 @@ class Snapshots final : public SnapshotDisk {
   SnapshotOptions options_;
   std::string root_;
   Descriptor lock_;
+  bool shares_files_ = false;
   Written written_;
   std::function<void()> has_room_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::function<void()>> work_;
   bool busy_ = false, ends_ = false;
+  Writes writes_;
   std::thread thread_;
 };
 

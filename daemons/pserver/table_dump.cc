@@ -6,12 +6,12 @@
 #include <cstdio>
 
 #include "io/binary_reader.h"
-#include "io/sealed.h"
+#include "table/checksum.h"
 
 namespace paddle {
 namespace {
 
-constexpr uint64_t much = 64u << 20;  // bytes that may wait for the disk
+constexpr uint64_t much = 32u << 20;  // bytes that may wait for the disk
 
 // Each part stands behind its length (8 bytes).
 class DumpOnDisk final : public TableDump {
@@ -22,6 +22,7 @@ class DumpOnDisk final : public TableDump {
     BinaryReader in(path);
     require(in.left() == expected.bytes, Error::Kind::data, "'", path, "' has ", in.left(),
             " bytes, and its manifest says ", expected.bytes);
+    ::posix_fadvise(file_.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
     Sum sum;
     PartBytes part;
     while (in.left() > 0) {
@@ -30,10 +31,9 @@ class DumpOnDisk final : public TableDump {
       places_.push_back({in.offset(), length});
       part.resize(static_cast<size_t>(length));
       in.read(part.data(), part.size(), "a part of a table");
-      sum.add(&length, sizeof length);
-      sum.add(part.data(), part.size());
+      sum.add(part);
     }
-    require(sum.crc32 == expected.crc32, Error::Kind::data, "'", path,
+    require(sum.checksum == expected.checksum, Error::Kind::data, "'", path,
             "' was changed since it was written: its checksum is wrong");
   }
 
@@ -66,9 +66,10 @@ class DumpOnDisk final : public TableDump {
 
 }  // namespace
 
-void TableDump::Sum::add(const void* data, size_t size) {
-  crc32 = checksum(data, size, crc32);
-  bytes += size;
+// The length of a part is in its checksum.
+void TableDump::Sum::add(const PartBytes& part) {
+  checksum = checksum64(part.data(), part.size(), checksum);
+  bytes += sizeof(uint64_t) + part.size();
 }
 
 TableDump::Sum DumpInMemory::store(AtomicDirectory& snapshot, const std::string& name) {
@@ -80,7 +81,7 @@ TableDump::Sum DumpInMemory::store(AtomicDirectory& snapshot, const std::string&
     pieces.emplace_back(reinterpret_cast<const char*>(&lengths[i]), sizeof lengths[i]);
     pieces.emplace_back(reinterpret_cast<const char*>(parts_[i].data()), parts_[i].size());
   }
-  for (const std::string_view p : pieces) sum.add(p.data(), p.size());
+  for (const PartBytes& p : parts_) sum.add(p);
   snapshot.write(name, pieces);
   return sum;
 }
@@ -92,14 +93,31 @@ DumpInFile::~DumpInFile() {
   if (file_ && !stored_) ::unlink(path_.c_str());
 }
 
+PartBytes DumpInFile::spare() {
+  const std::lock_guard lock(mutex_);
+  if (spare_.empty()) return {};
+  PartBytes out = std::move(spare_.back());
+  spare_.pop_back();
+  return out;
+}
+
 bool DumpInFile::waits_for_disk() const { return queued_ > much; }
+
+void DumpInFile::wait_for_disk() {
+  for (uint64_t bytes = queued_; bytes > much; bytes = queued_) queued_.wait(bytes);
+}
 
 void DumpInFile::add(PartBytes part) {
   queued_ += part.size();
-  later_([self = shared_from_this(), kept = std::make_shared<const PartBytes>(std::move(part))] {
+  later_([self = shared_from_this(), kept = std::make_shared<PartBytes>(std::move(part))] {
     const uint64_t size = kept->size();
     self->write(*kept);
+    {
+      const std::lock_guard lock(self->mutex_);
+      self->spare_.push_back(std::move(*kept));
+    }
     const uint64_t before = self->queued_.fetch_sub(size);
+    self->queued_.notify_all();
     if (before > much && before - size <= much) self->has_room_();
   });
 }
@@ -108,14 +126,11 @@ void DumpInFile::add(PartBytes part) {
 void DumpInFile::write(const PartBytes& part) {
   if (!problem_.empty()) return;
   try {
-    if (!file_)
-      file_ = Descriptor(::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640));
-    if (!file_) throw io_error("create", path_, errno);
+    if (!file_) file_.emplace(path_);
     const uint64_t length = part.size();
-    write_all(file_.get(), {reinterpret_cast<const char*>(&length), sizeof length}, path_);
-    write_all(file_.get(), {reinterpret_cast<const char*>(part.data()), part.size()}, path_);
-    sum_.add(&length, sizeof length);
-    sum_.add(part.data(), part.size());
+    file_->add(std::as_bytes(std::span(&length, 1)));
+    file_->add(part);
+    sum_.add(part);
   } catch (const Error& e) {
     problem_ = e.what();
   }
@@ -124,7 +139,7 @@ void DumpInFile::write(const PartBytes& part) {
 TableDump::Sum DumpInFile::store(AtomicDirectory& snapshot, const std::string& name) {
   require(problem_.empty(), Error::Kind::io, problem_);
   const std::string to = snapshot.temporary() + "/" + name;
-  if (file_.close() != 0) throw io_error("write", path_, errno);
+  file_->finish();
   if (std::rename(path_.c_str(), to.c_str()) != 0) throw io_error("put in place", path_, errno);
   stored_ = true;
   return sum_;
@@ -132,6 +147,28 @@ TableDump::Sum DumpInFile::store(AtomicDirectory& snapshot, const std::string& n
 
 PartBytes DumpInFile::read(size_t) const {
   throw Error(Error::Kind::io, "'", path_, "' is only written");
+}
+
+void DumpChain::add(PartBytes) {
+  throw Error(Error::Kind::io, "dumps that are read take no further part");
+}
+
+TableDump::Sum DumpChain::store(AtomicDirectory&, const std::string&) {
+  throw Error(Error::Kind::io, "dumps that are read are in a snapshot already");
+}
+
+size_t DumpChain::parts() const {
+  size_t sum = 0;
+  for (const auto& d : dumps_) sum += d->parts();
+  return sum;
+}
+
+PartBytes DumpChain::read(size_t part) const {
+  for (const auto& d : dumps_) {
+    if (part < d->parts()) return d->read(part);
+    part -= d->parts();
+  }
+  throw Error(Error::Kind::io, "there is no such part of a dump");
 }
 
 std::shared_ptr<TableDump> open_dump(const std::string& path, const TableDump::Sum& expected) {

@@ -158,7 +158,7 @@ bool TablePart::update(const Gradient& grad, bool geo) {
     table_.pull(r.ids, grads_.data());
     optim::add<float>(r.values, static_cast<int64_t>(grads_.size()), grads_.data());
     if (!optim::all_finite<float>(grads_.data(), static_cast<int64_t>(grads_.size()))) return false;
-    table_.assign(r.ids, grads_.data(), version_);
+    table_.replace(r.ids, grads_.data(), version_);
   } else {
     table_.push(r.ids, r.values, rate_of(rate_, table_info_.spec), version_);
   }
@@ -182,7 +182,8 @@ void TablePart::read(std::span<const uint64_t> ids, bool before, std::byte* out)
   const size_t numbers = ids.size() * static_cast<size_t>(s.width);
   if (s.bf16_wire) wide_.resize(numbers);
   float* values = s.bf16_wire ? wide_.data() : reinterpret_cast<float*>(out);
-  before ? table_.pull_before(ids, values) : table_.pull(ids, values);
+  table_.count_pull(ids.size(),
+                    before ? table_.pull_before(ids, values) : table_.pull(ids, values));
   require(optim::all_finite<float>(values, static_cast<int64_t>(numbers)), Error::Kind::numeric,
           "rows of the table '", info_.name, "' of version ", version_,
           " hold NaN or Inf, from "

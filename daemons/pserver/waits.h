@@ -39,6 +39,7 @@ class Waits {
   void forget(PeerId peer);
   void fail_all(wire::FailureCode code, const std::string& why);
 
+  size_t size() const { return requests_.size() - unused_.size(); }
   bool any(size_t place) const { return !by_slice_[place].empty(); }
   // Since when somebody waits for the slice.
   Time since(size_t place) const { return since_[place]; }

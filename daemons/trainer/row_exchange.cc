@@ -67,12 +67,9 @@ RowExchange::RowExchange(const Cut& cut, wire::Mode mode, uint64_t queue_size, S
       parts_(cut.trainer.tables.size() * per_table_),
       lost_(parts_.size()),
       landing_(cut.pservers.size()) {
-  require(parts_.empty() || mode != wire::Mode::geo, Error::Kind::config, "geo cannot train '",
-          parts_.empty() ? "" : cut.trainer.tables[0].param,
-          "', a sparse table that pservers keep: use --sync, --async or --half_async, or "
-          "is_distributed=False");
-  const size_t slots =
-      repeats_steps(mode) ? 1 : static_cast<size_t>(std::clamp<uint64_t>(queue_size, 1, max_queue));
+  const size_t slots = mode != wire::Mode::async
+                           ? 1
+                           : static_cast<size_t>(std::clamp<uint64_t>(queue_size, 1, max_queue));
   for (size_t i = 0; i < parts_.size(); ++i) {
     parts_[i].id = first_ + static_cast<uint32_t>(i);
     parts_[i].table = static_cast<int32_t>(i / per_table_);
@@ -151,17 +148,19 @@ bool RowExchange::may_push() const {
 }
 
 // A step that broke after its rows were handed over is computed again in async as well; its rows
-// are in the queue, and are not sent as another step's.
+// are in the queue, and are not sent as another step's. Differences of geo always go out: what they
+// hold was in no push before.
 void RowExchange::push(int32_t table, std::span<const uint64_t> ids, const float* grads) {
   split(parts_of(table), ids);
   pushed_ = true;
   for (Part& p : parts_of(table)) {
-    if (range_.step < p.steps.handed) continue;
+    if (range_.step < p.steps.handed && mode_ != wire::Mode::geo) continue;
     Sending& to = p.sending(p.unanswered);
     to.range = range_;
+    to.range.step = std::max(range_.step, p.steps.handed);
     fill(to, p, cut_.trainer.tables[static_cast<size_t>(table)], grads);
-    if (!repeats_steps(mode_)) p.steps.handed = range_.step + 1;
-    p.steps.pushed = std::max(p.steps.pushed, range_.step + 1);
+    if (!repeats_steps(mode_)) p.steps.handed = to.range.step + 1;
+    p.steps.pushed = std::max(p.steps.pushed, to.range.step + 1);
     ++p.unanswered;
     send(p, to);
   }

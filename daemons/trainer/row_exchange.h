@@ -4,7 +4,8 @@
 // Between two steps of the same size nothing is allocated.
 //
 // Where steps are repeated (sync, half-async), a push is made again by computing the step again. In
-// async pushes wait in a queue until they are answered, and are sent again after a break.
+// async pushes wait in a queue until they are answered, and are sent again after a break. In geo
+// (geo_rows.h) differences are pushed so, one exchange at a time.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +39,7 @@ struct RowsPart {
   std::vector<RowsSending> ring;  // pushes that were not answered, the oldest first
   size_t oldest = 0, unanswered = 0;
   struct {
-    uint64_t handed = 0;    // async: that are in the ring or were answered
+    uint64_t handed = 0;    // async, geo: that are in the ring or were answered
     uint64_t pushed = 0;    // that the shard was sent
     uint64_t answered = 0;  // that the shard has acknowledged
   } steps;                  // of this trainer
@@ -47,7 +48,7 @@ struct RowsPart {
 
 class RowExchange {
  public:
-  // `cut` and `out` outlive it. Throws Error(config) for a mode that cannot train tables.
+  // `cut` and `out` outlive it.
   RowExchange(const Cut& cut, wire::Mode mode, uint64_t queue_size, ShardSender& out);
 
   // Whether an id is that of a part.

@@ -125,9 +125,9 @@ class Hoist {
 // Replaces the lookups of one table.
 class Lowering {
  public:
-  Lowering(std::vector<Op>& ops, const PlanTable& table, int32_t number, bool local,
+  Lowering(std::vector<Op>& ops, const PlanTable& table, int32_t number, bool rates,
            std::vector<Var>& vars)
-      : ops_(ops), table_(table), number_(number), local_(local), vars_(vars) {
+      : ops_(ops), table_(table), number_(number), rates_(rates), vars_(vars) {
     const std::string& param = table.spec.param;
     rows_ = param + "@ROWS";
     distinct_ = param + "@IDS";
@@ -193,7 +193,7 @@ class Lowering {
 
   // As soon as the gradient and, where this process updates the rows, the rate are there.
   void place_push() {
-    const std::string rate = local_ ? table_.spec.learning_rate : "";
+    const std::string rate = rates_ ? table_.spec.learning_rate : "";
     size_t after = 0;
     bool made = false;
     for (size_t i = 0; i < ops_.size(); ++i) {
@@ -214,7 +214,7 @@ class Lowering {
   std::vector<Op>& ops_;
   const PlanTable& table_;
   int32_t number_;
-  bool local_;
+  bool rates_;
   std::vector<Var>& vars_;
   std::string rows_, distinct_, count_;
   std::vector<size_t> readers_;
@@ -227,18 +227,19 @@ Names PlanTables::wanted() const {
   for (const PlanTable& t : tables) {
     if (!t.pushes) continue;
     out.push_back(t.spec.grad);
-    if (local && !t.spec.learning_rate.empty()) out.push_back(t.spec.learning_rate);
+    if (rates && !t.spec.learning_rate.empty()) out.push_back(t.spec.learning_rate);
   }
   return out;
 }
 
 PlanTables tables_of(const Program& program, const Block& block, const Scope& scope,
-                     const Names& fetches) {
+                     const Names& fetches, const Remote* remote) {
   PlanTables out;
   if (!program.tables.empty())
     take_given(program, block, out);
   else
     take_found(program, block, scope, out);
+  out.rates = out.local || (remote != nullptr && remote->takes_rates());
   take_started(block, out);
   for (const PlanTable& t : out.tables)
     for (const std::string& f : fetches)
@@ -251,7 +252,7 @@ PlanTables tables_of(const Program& program, const Block& block, const Scope& sc
 std::vector<Var> place_table_ops(std::vector<Op>& ops, const PlanTables& tables) {
   std::vector<Var> vars;
   for (size_t i = 0; i < tables.tables.size(); ++i)
-    Lowering(ops, tables.tables[i], static_cast<int32_t>(i), tables.local, vars).run();
+    Lowering(ops, tables.tables[i], static_cast<int32_t>(i), tables.rates, vars).run();
   return vars;
 }
 

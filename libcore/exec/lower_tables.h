@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "graph/find_tables.h"
+#include "graph/kernel.h"
 #include "graph/program.h"
 #include "tensor/scope.h"
 
@@ -26,6 +27,7 @@ struct PlanTable {
 struct PlanTables {
   std::vector<PlanTable> tables;  // by the number that pull_rows and push_rows have
   bool local = false;             // kept by this process
+  bool rates = false;             // the program computes the rates of their updates
   std::set<const Op*> lookups;    // ops of the block, and their gradients
   std::set<const Op*> gone;       // ops of the block that tables do themselves
   // Of a startup program: variables that tables keep, with the ops that would make them.
@@ -37,10 +39,10 @@ struct PlanTables {
 };
 
 // Those of Program::tables, or, where there are none, those that the ops name. A table of which the
-// scope has a dense value is a parameter like others. Throws Error(config) where a table is
-// fetched.
+// scope has a dense value is a parameter like others. `remote` keeps those that this process does
+// not, or is null. Throws Error(config) where a table is fetched.
 PlanTables tables_of(const Program& program, const Block& block, const Scope& scope,
-                     const Names& fetches);
+                     const Names& fetches, const Remote* remote);
 
 // Puts pull_rows and push_rows into the ops of the plan. Returns the variables that they add.
 std::vector<Var> place_table_ops(std::vector<Op>& ops, const PlanTables& tables);

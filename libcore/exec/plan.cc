@@ -89,7 +89,7 @@ Plan::~Plan() = default;
 
 void Plan::add_ops(const Program& program, const Block& block, const Names& feeds,
                    const Names& fetches, bool fuse) {
-  const PlanTables tables = tables_of(program, block, scope_, fetches);
+  const PlanTables tables = tables_of(program, block, scope_, fetches, options_.remote);
   std::vector<Op> ops;
   for (const auto& op : block.ops())
     if (op->type != "feed" && op->type != "fetch" && !tables.gone.count(op.get())) {

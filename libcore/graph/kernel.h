@@ -59,6 +59,8 @@ class Remote {
   virtual void pull_rows(int32_t table, std::span<const uint64_t> ids, float* rows, uint64_t step);
   // The learning rate of a table's next push, where the program itself computes it.
   virtual void set_rate(int32_t /*table*/, float /*rate*/) {}
+  // Whether rows are updated with that rate; asked once, when a plan is made.
+  virtual bool takes_rates() const { return false; }
   // The gradients of pulled rows of this step, one row per id of the pull of the same step. Called
   // once per table and step, also where there are no ids. The memory may be used anew when it
   // returns.

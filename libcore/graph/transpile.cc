@@ -61,6 +61,15 @@ std::vector<SliceSpec> make_slices(const Block& main, const CutParts& parts,
   return slices;
 }
 
+// A shard adds differences of rows in geo, and cannot count the updates of an id.
+void check_geo(const std::vector<TableSpec>& tables) {
+  for (const TableSpec& t : tables)
+    require(t.admit_count <= 1 && t.admit_probability >= 1, bad_options, "the table '", t.param,
+            "' has ", t.admit_count > 1 ? "min_count" : "probability",
+            ", and geo cannot keep ids waiting for a row, as trainers update rows by themselves: "
+            "leave it out, or train in another mode");
+}
+
 // Sparse shards, or where there are none all dense ones.
 std::vector<size_t> table_shards(const Program& main, const TranspileOptions& o) {
   if (main.tables.empty()) return {};
@@ -116,9 +125,14 @@ Cut transpile(const Program& main, const Program& startup, const TranspileOption
     cut.table_inputs = std::move(taken.inputs);
     drop_states(first.global(), taken.states);
   } else if (const Names tables = table_names(main); !tables.empty()) {
-    throw Error(Error::Kind::config, "geo mode cannot train the sparse table '", tables[0],
-                "' (is_distributed): train in another mode, or set is_sparse in place of "
-                "is_distributed, and pservers keep it as a dense parameter");
+    throw Error(bad_options, "the sparse table '", tables[0],
+                "' (is_distributed) cannot be cut into dense slices: set is_sparse in place of "
+                "is_distributed");
+  }
+  if (options.geo) {
+    check_geo(dense.tables);
+    cut.trainer = dense;
+    cut.trainer_startup = first;
   }
   for (const std::string& table : make_gradients_dense(dense))
     cut.notes.push_back(text("the gradient of '", table,
@@ -128,8 +142,10 @@ Cut transpile(const Program& main, const Program& startup, const TranspileOption
   for (const ParamUpdate& u : parts.updates) cut.params.push_back(u.names);
   cut.slices = make_slices(dense.global(), parts, options, cut.notes);
   place_slices(cut.slices, options.endpoints.size(), options.split);
-  cut.trainer = trainer_half(dense, parts, cut.slices, options);
-  cut.trainer_startup = trainer_startup(first, parts, cut.slices, options);
+  if (!options.geo) {
+    cut.trainer = trainer_half(dense, parts, cut.slices, options);
+    cut.trainer_startup = trainer_startup(first, parts, cut.slices, options);
+  }
   for (size_t shard = 0; shard < all_endpoints(options).size(); ++shard) {
     PserverHalf half = pserver_half(dense, startup, parts, cut.slices, shard, options);
     cut.pservers.push_back(std::move(half.main));

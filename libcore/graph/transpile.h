@@ -27,6 +27,7 @@ struct TranspileOptions {
   Names endpoints = {"127.0.0.1:6174"};  // "host:port", one per dense shard
   Names sparse_endpoints = {};    // one per sparse shard; without any, dense shards keep tables too
   bool sync = true;               // gradients of a step meet in a round
+  bool geo = false;               // trainers run the whole program, and shards add differences
   bool slice_var_up = true;       // false: a parameter stays in one piece
   int64_t min_block_size = 8192;  // elements of the smallest slice
   SplitMethod split = SplitMethod::by_bytes;
@@ -60,8 +61,10 @@ struct SliceSpec {
 struct Cut {
   std::vector<ParamGrad> params;  // in order of placement; send and recv name them by index
   std::vector<SliceSpec> slices;  // parameter after parameter
-  Program trainer;                // Fluid's form: send, send_barrier, recv, fetch_barrier
-  Program trainer_startup;        // the startup program, with Fluid's receives at its end
+  // Fluid's form: send, send_barrier, recv, fetch_barrier; geo: the program that was cut, its
+  // tables taken.
+  Program trainer;
+  Program trainer_startup;        // the startup program, but for geo with Fluid's receives
   std::vector<Program> pservers;  // one per endpoint, dense ones first; block 0: listen_and_serv
   std::vector<Program> startups;  // of the pservers: first values of what their programs keep
   // Which shards keep the tables of `trainer`: indices into the endpoints, dense ones first. The

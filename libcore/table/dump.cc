@@ -20,14 +20,22 @@ uint64_t Table::begin_dump(uint64_t since) {
           "' is being dumped already; end that dump first");
   require(since <= clock_, Error::Kind::config, "the table '", options_.name, "' is at the mark ",
           clock_, " and cannot dump changes since the mark ", since);
-  require(since == 0 || logs_removed_, Error::Kind::config, "the table '", options_.name,
-          "' has not been dumped as a whole: there is nothing that changes could be added to");
+  require(since == 0 || knows_changes_since(since), Error::Kind::config, "the table '",
+          options_.name, "' has no dump of the mark ", since, " that changes could be added to");
   dump_ = std::make_unique<DumpState>(layout_.row_bytes(), old_budget_);
   dump_->clock = clock_;
   dump_->since = static_cast<uint32_t>(since);
-  ++clock_;  // what is updated from now on is newer than the dump
+  logged_from_ = since > 0 ? dump_->since : clock_;
+  std::erase_if(removed_, [&](const RemovedId& r) { return r.clock <= logged_from_; });
+  mark_ = clock_++;  // what is updated from now on is newer than the dump
+  changed_ = 0;
   logs_removed_ = true;
   return dump_->clock;
+}
+
+uint64_t Table::continue_dumps() {
+  logs_removed_ = mark_ > 0;
+  return mark_;
 }
 
 bool Table::dump_part(std::vector<std::byte>& chunk) {
@@ -83,12 +91,7 @@ bool Table::copy_part(uint64_t& from, uint32_t part, std::vector<std::byte>& chu
   return more;
 }
 
-void Table::end_dump() {
-  if (!dump_) return;
-  if (dump_->ended)  // the next one begins where this one stops
-    std::erase_if(removed_, [&](const RemovedId& r) { return r.clock <= dump_->clock; });
-  dump_.reset();
-}
+void Table::end_dump() { dump_.reset(); }
 
 void Table::load_part(std::span<const std::byte> chunk, uint32_t shard, uint32_t shards) {
   const PartView part = read_part(chunk, format());
@@ -110,6 +113,10 @@ void Table::load_part(std::span<const std::byte> chunk, uint32_t shard, uint32_t
   if (head.last) {
     loaded_mark_ = head.clock;
     clock_ = std::max(clock_, head.clock + 1);
+    mark_ = logged_from_ = head.clock;
+    logs_removed_ = false;
+    changed_ = 0;
+    removed_.clear();
   }
 }
 

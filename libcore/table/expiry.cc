@@ -18,7 +18,10 @@ double Table::score(const RowHead& head, uint64_t step) const {
 
 void Table::remove_row(uint64_t id) {
   if (round_clock_ > 0 || dump_) keep_old(store_.find(id));
-  if (logs_removed_) removed_.push_back({id, clock_});
+  if (logs_removed_)
+    removed_.push_back({id, clock_});
+  else
+    mark_ = 0;
   store_.erase(id);
 }
 

@@ -13,9 +13,8 @@ constexpr char part_magic[8] = {'P', 'S', 'T', 'A', 'B', 'L', 'E', '1'};
 constexpr size_t summed_from = offsetof(PartHead, kind);
 
 void append(std::vector<std::byte>& to, const void* from, size_t bytes) {
-  const size_t at = to.size();
-  to.resize(at + bytes);
-  std::memcpy(to.data() + at, from, bytes);
+  const auto* begin = static_cast<const std::byte*>(from);
+  to.insert(to.end(), begin, begin + bytes);
 }
 
 }  // namespace

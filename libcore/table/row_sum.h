@@ -6,26 +6,28 @@
 #include <span>
 #include <vector>
 
-#include "table/row_store.h"
-
 namespace paddle {
 
 class RowSum {
  public:
-  explicit RowSum(int64_t width);
+  explicit RowSum(int64_t width) : width_(width) {}
 
-  size_t rows() const { return sums_.size(); }
-  size_t bytes() const { return sums_.bytes(); }
+  size_t rows() const { return ids_.size(); }
+  size_t bytes() const;
   // The gradient of one trainer: distinct ids, `width` numbers for each.
   void add(std::span<const uint64_t> ids, const float* grads);
-  // All ids with their sums, multiplied by `factor` as the op `scale` does it; nothing is left.
+  // All ids with their sums, multiplied by `factor` as the op `scale` does it, in the order in
+  // which they came first; nothing is left. The memory of both lists is used for the next sum.
   void take(float factor, std::vector<uint64_t>& ids, std::vector<float>& grads);
 
  private:
+  void make_places(size_t rows);
+  size_t place_of(uint64_t id) const;
+
   int64_t width_;
-  MemoryLimit memory_;
-  RowStore sums_;
-  std::vector<size_t> absent_;
+  std::vector<uint64_t> ids_;
+  std::vector<float> sums_;       // a row for each of them
+  std::vector<uint32_t> places_;  // by hash: the number of a row and 1, or 0; a power of 2
 };
 
 }  // namespace paddle

@@ -59,17 +59,22 @@ void Table::write_first(uint64_t id, float* out) const {
     for (int64_t j = 0; j < options_.width; ++j) out[j] = from_bf16(to_bf16(out[j]));
 }
 
-void Table::pull(std::span<const uint64_t> ids, float* out) const {
+size_t Table::pull(std::span<const uint64_t> ids, float* out) const {
+  size_t missed = 0;
   store_.find_each(ids, layout_.read_bytes(), [&](size_t i, const std::byte* row) {
     float* to = out + static_cast<int64_t>(i) * options_.width;
-    if (row) [[likely]]
+    if (row) [[likely]] {
       layout_.read(row, to);
-    else
+    } else {
       write_first(ids[i], to);
+      ++missed;
+    }
   });
+  return missed;
 }
 
-void Table::pull_before(std::span<const uint64_t> ids, float* out) const {
+size_t Table::pull_before(std::span<const uint64_t> ids, float* out) const {
+  size_t missed = 0;
   for (size_t i = 0; i < ids.size(); ++i, out += options_.width) {
     const std::byte* row = before_.find(ids[i]);
     if (!row) row = store_.find(ids[i]);
@@ -77,7 +82,9 @@ void Table::pull_before(std::span<const uint64_t> ids, float* out) const {
       layout_.read(row, out);
     else
       write_first(ids[i], out);
+    missed += row == nullptr;
   }
+  return missed;
 }
 
 // A step that lies behind the table's clock counts as the present one.
@@ -210,8 +217,8 @@ void Table::keep_old(const std::byte* row) {
   const RowHead& head = *head_of(row);
   // A row may have been removed and made again since: the first copy is the one that counts.
   if (head.step < round_clock_) before_.add(row);
-  if (dump_ && head.step <= dump_->clock && !dump_->walked && row_hash(head.id) >= dump_->from &&
-      !dump_->saved.find(head.id)) {
+  if (dump_ && head.step <= dump_->clock && head.step > dump_->since && !dump_->walked &&
+      row_hash(head.id) >= dump_->from && !dump_->saved.find(head.id)) {
     std::byte* copy = dump_->saved.insert(head.id);
     std::memcpy(copy, row, layout_.row_bytes());
   }
@@ -225,6 +232,7 @@ void Table::update_rows(std::span<std::byte* const> rows, const float* const* gr
   for (size_t i = 0; i < rows.size(); ++i) {
     if (keep) keep_old(rows[i]);
     RowHead& head = *head_of(rows[i]);
+    changed_ += head.step <= mark_;
     head.step = clock_;
     head.count = static_cast<uint16_t>(head.count + (head.count < 65535));
     states[i] = layout_.states(rows[i]);
@@ -244,10 +252,29 @@ void Table::assign(std::span<const uint64_t> ids, const float* values, uint64_t 
     std::byte* row = store_.find(ids[i]);
     if (!row) row = make_row(ids[i]);
     if (round_clock_ > 0 || dump_) keep_old(row);
+    changed_ += head_of(row)->step <= mark_;
     head_of(row)->step = clock_;
     layout_.write(values, row);
     std::copy(update_.first_state().begin(), update_.first_state().end(), layout_.states(row));
   }
+}
+
+void Table::replace(std::span<const uint64_t> ids, const float* values, uint64_t step) try {
+  set_clock(step);
+  for (size_t i = 0; i < ids.size(); ++i, values += options_.width) {
+    std::byte* row = store_.find(ids[i]);
+    if (!row) {
+      make_row_evicting(ids[i]);
+      row = store_.find(ids[i]);
+    }
+    if (round_clock_ > 0 || dump_) keep_old(row);
+    RowHead& head = *head_of(row);
+    head.step = clock_;
+    head.count = static_cast<uint16_t>(head.count + (head.count < 65535));
+    layout_.write(values, row);
+  }
+} catch (Error& e) {
+  throw e.within("adding rows to the table '", options_.name, "' of ", store_.size(), " rows");
 }
 
 std::optional<Table::Row> Table::find(uint64_t id) const {

@@ -56,6 +56,7 @@ struct TableCounters {
   uint64_t created = 0;       // rows, those that were read from a dump too
   uint64_t not_admitted = 0;  // updates that were dropped
   uint64_t expired = 0, evicted = 0;
+  uint64_t pulled = 0, missed = 0;  // ids, as count_pull() was given them
 };
 
 class Table {
@@ -66,6 +67,10 @@ class Table {
 
   const TableOptions& options() const { return options_; }
   const TableCounters& counters() const { return counters_; }
+  void count_pull(uint64_t ids, uint64_t missed) {
+    counters_.pulled += ids;
+    counters_.missed += missed;
+  }
   size_t rows() const { return store_.size(); }
   // All memory of the table, and that of old rows and of ids that wait for admission.
   size_t bytes() const;
@@ -74,14 +79,17 @@ class Table {
   // Memory of the rows and their index alone.
   size_t row_memory() const { return store_.bytes(); }
 
-  // out[i] = the values of ids[i], `width` each.
-  void pull(std::span<const uint64_t> ids, float* out) const;
+  // out[i] = the values of ids[i], `width` each. How many of them have no row.
+  size_t pull(std::span<const uint64_t> ids, float* out) const;
   // One update of distinct ids; grads has `width` numbers for each. `step` is the number of the
   // update in the table's own order: it never falls. Throws Error(config) at the limit of memory,
   // with nothing changed.
   void push(std::span<const uint64_t> ids, const float* grads, float learning_rate, uint64_t step);
   // Sets values, with the optimizer's first state.
   void assign(std::span<const uint64_t> ids, const float* values, uint64_t step);
+  // Sets values, and a row that is there keeps its state; counts as an update. At the limit of
+  // memory as push(), but what was set before that stays.
+  void replace(std::span<const uint64_t> ids, const float* values, uint64_t step);
 
   struct Row {
     std::vector<float> values, states;
@@ -106,7 +114,7 @@ class Table {
   // first push stay readable: only rows that were touched since are kept twice.
   void begin_round(uint64_t step);
   // As pull(), of the version before the round.
-  void pull_before(std::span<const uint64_t> ids, float* out) const;
+  size_t pull_before(std::span<const uint64_t> ids, float* out) const;
 
   // Looks at the rows of a part of the table and removes those that expire at `step`; with
   // `dry_run` it only counts them. `from` starts at 0 and moves on; done when it returns false.
@@ -116,9 +124,16 @@ class Table {
   bool expire_part(uint64_t& from, uint64_t step, bool dry_run, Expired& sum);
 
   // A dump of the rows as they are now, written part by part (part.h) while updates go on. With
-  // `since`, only rows changed after the dump of that mark, and ids removed. One at a time. The
-  // mark is that of the next one.
+  // `since`, only rows changed after the dump of that mark, and ids removed: the mark of an earlier
+  // dump, or of one that was read, and not before the `since` of the last dump, which forgets what
+  // was before it. One at a time. Returns its mark.
   uint64_t begin_dump(uint64_t since = 0);
+  bool knows_changes_since(uint64_t mark) const { return logs_removed_ && mark >= logged_from_; }
+  // Rows that have changed and ids that were removed since the last dump began, or was read.
+  size_t changed() const { return changed_ + removed_.size(); }
+  // After a dump was read: its mark, from which dumps of changes can go on from now on; 0 where
+  // there is none, or rows were removed since.
+  uint64_t continue_dumps();
   // The next part, at most about 8 MB, into `chunk`. False after the last.
   bool dump_part(std::vector<std::byte>& chunk);
   void end_dump();
@@ -169,6 +184,9 @@ class Table {
   uint64_t evict_from_ = 0, waiting_from_ = 0;  // how far evict_part() and expire_part() are
   std::unique_ptr<DumpState> dump_;
   bool logs_removed_ = false;  // there was a dump, and the next may be one of changes
+  uint32_t logged_from_ = 0;   // ids removed after this clock are known
+  uint32_t mark_ = 0;          // of the last dump that began or was read
+  size_t changed_ = 0;         // rows that have changed since
   std::vector<RemovedId> removed_;
   uint32_t next_part_ = 0;    // of the dump that is being read
   uint64_t loaded_mark_ = 0;  // of the last one that was

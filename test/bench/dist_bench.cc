@@ -206,12 +206,19 @@ Outcome run(const Workload& w, Setup place, int64_t warm_up, int64_t steps, cons
     Trainer t(w, id, endpoints, place.mode);
     const double before = check(t);
     t.steps(warm_up);
+    const auto servers_cpu = [&] {
+      double sum = 0;
+      for (const auto& s : servers) sum += s->cpu();
+      return sum;
+    };
     const double after = check(t), start = seconds(), cpu = cpu_seconds(::getpid());
+    const double pservers = servers_cpu();
     t.steps(steps);
     const double rate = static_cast<double>(steps) / (seconds() - start);
     const double used = (cpu_seconds(::getpid()) - cpu) / static_cast<double>(steps);
+    const double used_there = (servers_cpu() - pservers) / static_cast<double>(steps);
     t.leave();
-    return {rate, used, before, after};
+    return {rate, used, before, after, used_there};
   };
   std::vector<std::unique_ptr<Child>> children;
   for (uint32_t id = 0; id < static_cast<uint32_t>(trainers); ++id)
@@ -221,9 +228,8 @@ Outcome run(const Workload& w, Setup place, int64_t warm_up, int64_t steps, cons
     const std::vector<double> r = children[id]->result();
     out.rate = id == 0 ? r[0] : std::min(out.rate, r[0]);
     out.trainer_cpu += r[1];
-    if (id == 0) out.before = r[2], out.after = r[3];
+    if (id == 0) out.before = r[2], out.after = r[3], out.pserver_cpu = r[4];
   }
-  for (const auto& s : servers) out.pserver_cpu += s->cpu() / static_cast<double>(steps + warm_up);
   return out;
 }
 

@@ -107,6 +107,36 @@ TEST_CASE("a distributed table without the option is refused, and the user told 
                     Contains("'table'") && Contains("set is_sparse in place of is_distributed"));
 }
 
+TEST_CASE("geo: a trainer runs the whole program but the updates of its tables", "[graph]") {
+  Lookups n({.is_distributed = true});
+  minimize(n.b, n.loss, Optimizer("adagrad", 0.1));
+  const Cut cut = n.cut({.endpoints = two, .geo = true});
+  REQUIRE(cut.trainer.tables.size() == 1);
+  CHECK(cut.trainer.tables[0].learning_rate == "learning_rate_0");
+  const Block& trainer = cut.trainer.global();
+  CHECK(trainer.find("learning_rate_0") != nullptr);
+  CHECK(trainer.find("table_moment_0") == nullptr);
+  size_t updates = 0;
+  for (const auto& op : trainer.ops()) {
+    CHECK_FALSE((op->type == "send" || op->type == "recv"));
+    updates += op->type == "adagrad";
+    CHECK_FALSE(op->in.uses("table@GRAD"));
+  }
+  CHECK(updates == cut.params.size());
+  CHECK(cut.trainer_startup.global().find("table") != nullptr);
+  CHECK(cut.trainer_startup.global().find("table_moment_0") == nullptr);
+  for (const auto& op : cut.trainer_startup.global().ops()) CHECK(op->type != "recv");
+  CHECK(cut.table_shards == std::vector<size_t>{0, 1});
+}
+
+TEST_CASE("geo refuses tables whose ids wait for a row", "[graph]") {
+  Lookups n({.is_distributed = true, .table = TableSpec{.admit_probability = 0.5f}});
+  minimize(n.b, n.loss, Optimizer("sgd", 0.1));
+  CHECK(n.cut().trainer.tables.size() == 1);
+  CHECK_THROWS_WITH(n.cut({.endpoints = two, .geo = true}),
+                    Contains("'table' has probability") && Contains("train in another mode"));
+}
+
 TEST_CASE("a distributed table makes its own first values", "[graph]") {
   Lookups n({.is_distributed = true, .param_attr = {.initializer = init::Normal{0.5f, 2.0f}}});
   minimize(n.b, n.loss, Optimizer("sgd", 0.1));

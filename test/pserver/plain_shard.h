@@ -35,6 +35,30 @@ class MemoryDisk final : public SnapshotDisk {
   void set_aside(uint64_t step) override { kept.erase(step); }
   void write(Snapshot s) override {
     const uint64_t step = s.step;
+    problem.clear();
+    if (!directory.empty()) {
+      try {
+        write_snapshot(directory + "/" + snapshot_name(step), s);
+      } catch (const Error& e) {
+        problem = e.what();
+        unreported.push_back(step);
+        return;
+      }
+      s.tables = read_snapshot(directory + "/" + snapshot_name(step)).tables;
+      kept.insert_or_assign(step, std::move(s));
+      unreported.push_back(step);
+      return;
+    }
+    for (size_t i = 0; i < s.tables.size(); ++i) {
+      SnapshotTable& t = s.tables[i];
+      if (t.since > 0) {
+        const SnapshotTable& base = kept.at(t.base).tables[i];
+        REQUIRE(base.mark == t.since);
+        t.dumps = base.dumps;
+        t.dump = std::make_shared<DumpChain>(std::vector{base.dump, t.dump});
+      }
+      t.dumps.push_back({{}, t.since, t.mark});
+    }
     kept.insert_or_assign(step, std::move(s));
     unreported.push_back(step);
   }
@@ -50,6 +74,8 @@ class MemoryDisk final : public SnapshotDisk {
   }
   std::map<uint64_t, Snapshot> kept;
   std::vector<uint64_t> unreported;
+  std::string directory;  // where it is written to as well; "": nowhere
+  std::string problem;    // of the last write
   bool has_ended = false;
   std::optional<EndedJob> last;
 
@@ -297,7 +323,7 @@ class PlainShard {
     while (disk && disk_reports && !disk->unreported.empty()) {
       const uint64_t step = disk->unreported.front();
       disk->unreported.erase(disk->unreported.begin());
-      shard.written(step, "", now);
+      shard.written(step, disk->problem, now);
       act();
     }
     if (!more) return;

@@ -1,6 +1,8 @@
 // Dumps of tables that go to the disk part by part.
 #include "pserver/table_dump.h"
 
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <deque>
@@ -37,8 +39,10 @@ TEST_CASE("a dump goes to its snapshot through a file") {
   auto dump = later.begin(spool);
   for (uint8_t i = 0; i < 5; ++i) dump->add(part_of(i, 1000 + i));
   CHECK_FALSE(is_file(spool));  // nothing happens in the thread that adds
+  CHECK(dump->spare().empty());
   later.run();
   CHECK(is_file(spool));
+  CHECK(dump->spare().capacity() >= 1000);  // for the next one
   TableDump::Sum sum;
   {
     AtomicDirectory snapshot(at);
@@ -57,8 +61,7 @@ TEST_CASE("a dump goes to its snapshot through a file") {
     for (uint8_t i = 0; i < 5; ++i) memory.add(part_of(i, 1000 + i));
     AtomicDirectory snapshot(directory.path() + "/other");
     const TableDump::Sum same = memory.store(snapshot, "table-0");
-    CHECK(same.bytes == sum.bytes);
-    CHECK(same.crc32 == sum.crc32);
+    CHECK(same == sum);
   }
   SECTION("damage is found before anything is used") {
     std::FILE* f = std::fopen((at + "/table-0").c_str(), "r+");
@@ -66,7 +69,7 @@ TEST_CASE("a dump goes to its snapshot through a file") {
     std::fputc(0x5a, f);
     std::fclose(f);
     CHECK_THROWS_WITH(open_dump(at + "/table-0", sum), Contains("its checksum is wrong"));
-    CHECK_THROWS_WITH(open_dump(at + "/table-0", {sum.bytes - 1, sum.crc32}),
+    CHECK_THROWS_WITH(open_dump(at + "/table-0", {sum.bytes - 1, sum.checksum}),
                       Contains("its manifest says"));
   }
 }
@@ -78,7 +81,7 @@ TEST_CASE("a dump waits for a slow disk, and goes on when there is room") {
   constexpr size_t size = 8u << 20;
   int added = 0;
   for (; !dump->waits_for_disk(); ++added) dump->add(part_of(1, size));
-  CHECK(added == 9);  // 64 MiB and one more
+  CHECK(added == 5);  // 32 MiB and one more
   CHECK(later.rooms == 0);
   later.run(1);
   CHECK(later.rooms == 1);
@@ -99,6 +102,32 @@ TEST_CASE("a dump that could not be written fails its snapshot") {
   later.run();
   AtomicDirectory snapshot(directory.path() + "/step-1");
   CHECK_THROWS_WITH(dump->store(snapshot, "table-0"), Contains("missing/rows-1-0"));
+}
+
+TEST_CASE("a file is written past the page cache where that is possible, with any length") {
+  const TemporaryDirectory directory;
+  constexpr size_t piece = 8u << 20;
+  const std::string memory = "/dev/shm/" + directory.path().substr(directory.path().rfind('/') + 1);
+  for (const std::string& path : {directory.path() + "/file", memory})
+    for (const size_t size :
+         {size_t{0}, size_t{1}, size_t{4096}, size_t{5000}, piece, piece + 1, 2 * piece + 4097}) {
+      PartBytes bytes(size);
+      for (size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(i * 7 + i / 251);
+      DirectFile file(path);
+      const size_t first = size / 3;
+      file.add(std::span(bytes).first(first));
+      file.add(std::span(bytes).subspan(first));
+      file.finish();
+      const std::string read = read_file(path, size + 1);
+      CHECK(std::string_view(reinterpret_cast<const char*>(bytes.data()), size) == read);
+    }
+  ::unlink(memory.c_str());
+}
+
+TEST_CASE("a file on a full disk fails with a sentence") {
+  DirectFile file("/dev/full");
+  file.add(part_of(1, 100));
+  CHECK_THROWS_WITH(file.finish(), Contains("cannot write '/dev/full'") && Contains("space"));
 }
 
 }  // namespace table_dump_test

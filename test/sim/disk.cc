@@ -44,19 +44,44 @@ void Disk::set_aside(uint64_t step) {
   torn_.erase(step);
 }
 
-void Disk::keep_written() {
-  const uint64_t step = writing_.front().step;
-  set_aside(step);
-  kept_.emplace(step, std::move(writing_.front()));
+// The dumps that it adds to, which must be there. Those of a torn snapshot are torn.
+std::string Disk::add_dumps(Snapshot& to, bool& torn) {
+  for (size_t i = 0; i < to.tables.size(); ++i) {
+    SnapshotTable& t = to.tables[i];
+    if (t.since > 0) {
+      const auto at = kept_.find(t.base);
+      if (at == kept_.end() || at->second.step != t.base || at->second.tables[i].mark != t.since)
+        return text("the snapshot of step ", t.base, ", to which it adds, is gone");
+      const SnapshotTable& base = at->second.tables[i];
+      torn = torn || torn_.count(t.base) > 0;
+      t.dumps = base.dumps;
+      t.dump = std::make_shared<DumpChain>(std::vector{base.dump, t.dump});
+    }
+    t.dumps.push_back({{}, t.since, t.mark});
+  }
+  return "";
+}
+
+// "", or why it could not be written.
+std::string Disk::keep_written() {
+  Snapshot s = std::move(writing_.front());
   writing_.pop_front();
+  bool torn = false;
+  std::string problem = add_dumps(s, torn);
+  if (!problem.empty()) return problem;
+  const uint64_t step = s.step;
+  set_aside(step);  // another one of the same step, to which it may add
+  if (torn) torn_.insert(step);
+  kept_.emplace(step, std::move(s));
+  return "";
 }
 
 void Disk::finish_writes() {
   while (!writing_.empty()) {
     const uint64_t step = writing_.front().step;
-    keep_written();
-    world_.at(world_.now(), [this, step, process = process_] {
-      if (process == process_ && written) written(step);
+    const std::string problem = keep_written();
+    world_.at(world_.now(), [this, step, problem, process = process_] {
+      if (process == process_ && written) written(step, problem);
     });
   }
 }
@@ -66,8 +91,8 @@ void Disk::write(Snapshot snapshot) {
   world_.after(world_.random.between(0.0005, slowest_), [this, process = process_] {
     if (process != process_ || writing_.empty()) return;
     const uint64_t step = writing_.front().step;
-    keep_written();
-    if (written) written(step);
+    const std::string problem = keep_written();
+    if (written) written(step, problem);
   });
 }
 

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "pserver/snapshot_disk.h"
@@ -29,7 +30,7 @@ class Disk final : public SnapshotDisk {
   void begin_job() override;
 
   // Of the process that uses it now: called when a snapshot was written.
-  std::function<void(uint64_t step)> written;
+  std::function<void(uint64_t step, const std::string& problem)> written;
   // The process died: what it was writing is lost.
   void crash();
   // It ends by itself, and writes what it was given first.
@@ -44,7 +45,8 @@ class Disk final : public SnapshotDisk {
  private:
   void finish_writes();
   static Snapshot copy(const Snapshot& s);
-  void keep_written();
+  std::string keep_written();
+  std::string add_dumps(Snapshot& to, bool& torn);
 
   World& world_;
   const double slowest_;  // write of a snapshot, seconds

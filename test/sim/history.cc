@@ -70,7 +70,9 @@ class History {
     o.peer_timeout = peer_timeout;
     o.log_period = 0;
     if (plan.snapshot_period > 0)
-      o.snapshots = {.directory = "disk", .period = plan.snapshot_period};
+      o.snapshots = {.directory = "disk",
+                     .period = plan.snapshot_period,
+                     .changes = {.most = plan.changes, .share = plan.changes_share}};
     std::vector<PserverHost*> all;
     for (size_t i = 0; i < plan.shards; ++i) {
       pservers_.push_back(std::make_unique<PserverHost>(
@@ -250,6 +252,7 @@ class History {
   }
   std::string wrong_values() const;
   float expected_count() const;
+  float expected_rows() const;
   std::string wrong_counts() const;
   bool has(FaultKind kind) const {
     return std::any_of(plan_.faults.begin(), plan_.faults.end(),
@@ -293,6 +296,13 @@ float History::expected_count() const {
   return sent;
 }
 
+// The same of a row. Geo: a row is taken over as the shards have it, and nothing is kept for the
+// next exchange.
+float History::expected_rows() const {
+  const auto all = static_cast<float>(plan_.records);
+  return plan_.mode == wire::Mode::geo ? all / static_cast<float>(plan_.trainers) : all;
+}
+
 // Sync: the same bits as without faults. Otherwise the parameters have counted the gradients.
 std::string History::wrong_values() const {
   std::vector<std::vector<float>> expected;
@@ -318,10 +328,10 @@ std::string History::wrong_values() const {
 
 // Each gradient of a trainer was applied once, or is reported as lost.
 std::string History::wrong_counts() const {
-  const float all = expected_count();
   const size_t counted = plan_.params + (plan_.table ? 1 : 0);  // the first row counts too
   for (size_t i = 0; i < std::min(counted, saved().size()); ++i)
     for (size_t t = 0; t < plan_.trainers && t < saved()[i].size(); ++t) {
+      const float all = i < plan_.params ? expected_count() : expected_rows();
       const TrainerHost& trainer = *trainers_[t];
       const float applied = -saved()[i][t];
       const float lost = trainer.lost().size() > i ? static_cast<float>(trainer.lost()[i]) : 0;

@@ -49,6 +49,8 @@ struct JobPlan {
   bool slow_trainer = false;    // the last one takes ten times as long
   bool far_pair = false;        // between the first trainer and shard all takes longer
   bool table = false;           // beside the parameters there is a sparse table
+  uint32_t changes = 0;         // snapshots in a row that hold what changed in it
+  double changes_share = 0.5;   // of a whole one
   std::vector<Fault> faults;
 };
 // Only faults of these kinds; all where it is empty.

@@ -76,7 +76,9 @@ JobPlan plan_of(uint64_t seed, const std::vector<FaultKind>& kinds) {
   p.slow_trainer = r.chance(0.1);
   p.far_pair = r.chance(0.1);
   add_faults(p, r, kinds);
-  p.table = p.mode != wire::Mode::geo && mix64(seed ^ 0x7ab1e) % 3 == 0;
+  p.table = mix64(seed ^ 0x7ab1e) % 3 == 0;
+  p.changes = static_cast<uint32_t>(mix64(seed ^ 0xde17a) % 5);
+  p.changes_share = mix64(seed ^ 0x54a7e) % 4 == 0 ? 0.5 : 1e9;  // rows are few, and all change
   return p;
 }
 
@@ -90,6 +92,8 @@ std::string text_of(const JobPlan& p) {
   if (p.slowest_write > 1) out += text(", a snapshot takes up to ", p.slowest_write, " s");
   if (p.slow_trainer) out += ", the last trainer is slow";
   if (p.table) out += ", with a sparse table";
+  if (p.table && p.changes > 0)
+    out += text(" and up to ", p.changes, " snapshots of its changes in a row");
   if (p.far_pair) out += ", trainer 0 and pserver 0 are far from each other";
   out += "\n";
   for (const Fault& f : p.faults) {

@@ -21,8 +21,8 @@ void PserverHost::start() {
   proceeding_ = false;
   shard_ = std::make_unique<Shard>(options_, machine_.disk ? &disk_ : nullptr,
                                    text("pserver ", index_, ": "), w.random.bits() | 1, now());
-  disk_.written = [this](uint64_t step) {
-    shard_->written(step, "", now());
+  disk_.written = [this](uint64_t step, const std::string& problem) {
+    shard_->written(step, problem, now());
     act();
   };
   act();

@@ -250,6 +250,7 @@ void TrainerHost::push_rows(PsClient& client, const std::vector<float>& rows, ui
     const auto value = static_cast<int64_t>(rows[k]);
     made[k] += static_cast<float>((value + static_cast<int64_t>(record * 3 + k * 5)) % 7);
   }
+  client.set_rate(0, 1);
   client.push_rows(0, ids, made.data(), step);
 }
 

@@ -271,6 +271,28 @@ TEST_CASE("the version before a round stays readable until the next", "[table]")
   }
 }
 
+TEST_CASE("values are replaced and state is kept", "[table]") {
+  Table table(small_table("adagrad", 2));
+  const std::vector<float> grads = {1, 2}, values = {5, 6, 7, 8};
+  table.push(std::vector<uint64_t>{4}, grads.data(), 0.5f, 0);
+  const auto before = table.find(4)->states;
+  CHECK(before == std::vector<float>{1, 4});
+  table.begin_round(1);
+  const std::vector<uint64_t> ids = {4, 9};
+  table.replace(ids, values.data(), 1);
+  CHECK(table.find(4)->values == std::vector<float>{5, 6});
+  CHECK(table.find(4)->states == before);
+  CHECK(table.find(4)->count == 2);
+  CHECK(table.find(4)->step == 1);
+  CHECK(table.find(9)->values == std::vector<float>{7, 8});
+  CHECK(table.find(9)->states == std::vector<float>{0, 0});
+  std::vector<float> old(4);
+  table.pull_before(ids, old.data());
+  CHECK(old[0] != 5);
+  table.assign(ids, values.data(), 2);
+  CHECK(table.find(4)->states == std::vector<float>{0, 0});
+}
+
 TEST_CASE("a table names the rows that changed", "[table]") {
   Table table(small_table());
   const std::vector<float> grads(10, 1.0f);

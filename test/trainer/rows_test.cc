@@ -49,6 +49,7 @@ PsOptions options_of(const std::vector<uint16_t>& ports, uint32_t trainer, uint3
   out.hello.trainer = trainer;
   out.hello.trainers = trainers;
   out.hello.shards = static_cast<uint32_t>(ports.size());
+  out.geo_steps = mode == wire::Mode::geo ? 4 : 0;
   out.peer_timeout = 60;
   out.spin_microseconds = 0;
   return out;
@@ -79,6 +80,7 @@ struct Job {
                     {.trainers = trainers,
                      .endpoints = endpoints,
                      .sync = mode == wire::Mode::sync,
+                     .geo = mode == wire::Mode::geo,
                      .min_block_size = 5});
     cut.trainer.tables = net.net.main.tables;
     REQUIRE(cut.table_shards.size() == shards);
@@ -207,6 +209,7 @@ class Worker {
       client_->pull(p, View{}, step_);
     for (int32_t t = 0; t < 2; ++t) {
       const Ids ids = ids_of(t, trainer, step_);
+      client_->set_rate(t, 0.125f);
       client_->push_rows(t, ids, grads_of(trainer, step_, ids).data(), step_);
       for (size_t p = static_cast<size_t>(t); p < grads_.size(); p += 2) {
         View v;
@@ -289,6 +292,25 @@ TEST_CASE("connections that are cut change no bit of a row", "[trainer]") {
   check_sync(job, results, steps);
 }
 
+// Both trainers' gradients of all steps are in the rows, each once, with this rate.
+void check_each_once(const Job& job, const std::vector<Result>& results, uint64_t steps,
+                     float rate) {
+  Reference expected(job);
+  for (size_t t = 0; t < 2; ++t)
+    for (uint64_t step = 0; step < steps; ++step)
+      for (uint32_t i = 0; i < 2; ++i) {
+        const Ids ids = ids_of(static_cast<int32_t>(t), i, step);
+        expected.tables[t]->push(ids, grads_of(i, step, ids).data(), rate, step);
+      }
+  for (const Result& r : results) {
+    CHECK(r.problem.empty());
+    CHECK(r.lost == 0);
+    for (size_t t = 0; t < r.last.size(); ++t)
+      CHECK(r.last[t] == pulled(*expected.tables[t], looked_at));
+  }
+  CHECK((!results[0].last.empty() || !results[1].last.empty()));
+}
+
 // The sums do not depend on the order, so the rows say whether each gradient counted once.
 TEST_CASE("async: every gradient of a row is applied once, whatever is cut", "[trainer]") {
   const QuietLog quiet;
@@ -306,20 +328,27 @@ TEST_CASE("async: every gradient of a row is applied once, whatever is cut", "[t
                            running.ports);
   constexpr uint64_t steps = 15;
   const auto results = train_all(job, proxy.ports(), steps);
-  Reference expected(job);
-  for (size_t t = 0; t < 2; ++t)
-    for (uint64_t step = 0; step < steps; ++step)
-      for (uint32_t i = 0; i < 2; ++i) {
-        const Ids ids = ids_of(static_cast<int32_t>(t), i, step);
-        expected.tables[t]->push(ids, grads_of(i, step, ids).data(), 0.125f, step);
-      }
-  for (const Result& r : results) {
-    CHECK(r.problem.empty());
-    CHECK(r.lost == 0);
-    for (size_t t = 0; t < r.last.size(); ++t)
-      CHECK(r.last[t] == pulled(*expected.tables[t], looked_at));
-  }
-  CHECK((!results[0].last.empty() || !results[1].last.empty()));
+  check_each_once(job, results, steps, 0.125f);
+}
+
+// Two trainers, rate 1/8 and small whole gradients: halves of sums are exact in any order too.
+TEST_CASE("geo: every difference of a row is added once, whatever is cut", "[trainer]") {
+  const QuietLog quiet;
+  const uint64_t seed = GENERATE(1u, 2u, 3u, 4u);
+  const Job job(2, 2, wire::Mode::geo, "sgd");
+  const Cluster running(2);
+  const CuttingProxy proxy({.seed = seed,
+                            .cuts = 10,
+                            .delays = 10,
+                            .least = 300,
+                            .most = 9000,
+                            .longest_delay = std::chrono::milliseconds(2),
+                            .repeats = true},
+                           running.ports);
+  constexpr uint64_t steps = 22;  // the last exchange is that of the end
+  const auto results = train_all(job, proxy.ports(), steps);
+  check_each_once(job, results, steps, 0.0625f);
+  CHECK(proxy.cuts() > 1);
 }
 
 }  // namespace rows_test
