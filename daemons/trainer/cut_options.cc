@@ -7,10 +7,11 @@ TranspileOptions cut_options(const Options& options, const Cluster& cluster) {
           .trainers = cluster.trainers,
           .endpoints = cluster.dense,
           .sync = cluster.mode == TrainMode::sync,
+          .geo = cluster.mode == TrainMode::geo,
           .slice_var_up = options.flag("slice_var_up"),
           .min_block_size = options.integer("min_block_size"),
           .split = split_method_of(options.text("split_method")),
-          .tables = cluster.mode != TrainMode::geo};
+          .tables = true};
 }
 
 JobCut cut_program(const Program& main, const Program& startup, const Options& options,

@@ -143,9 +143,10 @@ class ParamExchange {
 struct ExchangeOptions {
   wire::Mode mode = wire::Mode::sync;
   uint32_t trainers = 1;
-  uint64_t queue_size = 20;  // async: steps merged before the trainer waits
-  bool merge_mean = false;   // async: mean instead of sum
-  uint64_t geo_steps = 1;    // geo: steps between two exchanges
+  uint64_t queue_size = 20;                 // async: steps merged before the trainer waits
+  bool merge_mean = false;                  // async: mean instead of sum
+  uint64_t geo_steps = 1;                   // geo: steps between two exchanges
+  uint64_t geo_memory = uint64_t{1} << 30;  // geo: bytes of rows of tables, at most
 };
 std::unique_ptr<ParamExchange> make_exchange(const SliceLayout& layout,
                                              const ExchangeOptions& options, ShardSender& out);

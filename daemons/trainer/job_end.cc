@@ -1,6 +1,7 @@
 #include "trainer/job_end.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/error.h"
 
@@ -11,6 +12,8 @@ namespace {
 constexpr double bye_seconds = 60, bye_seconds_alone = 5;
 // The others hear it within milliseconds, unless one of them stands still.
 constexpr double stay_seconds = 10;
+// The news that all have left comes by the heartbeats, and may be behind the end of the connection.
+constexpr double news_seconds = 0.3;
 
 Time::duration duration_of(double seconds) {
   return std::chrono::duration_cast<Time::duration>(std::chrono::duration<double>(seconds));
@@ -136,10 +139,14 @@ void JobEnd::wait_until_left(std::vector<bool>& done, Time until) {
     for (size_t i = 0; i < done.size(); ++i) any_ended = any_ended || ended(i);
     return any_ended || others_left() || links_.now() >= stays;
   };
+  std::optional<Time> broken;
   links_.wait([] { return "the other trainers to leave"; }, left,
               [&] {
                 for (size_t i = 0; i < done.size(); ++i) {
                   if (!links_[i].broken()) continue;
+                  if (!broken) broken = links_.now();
+                  const Time until_news = *broken + duration_of(news_seconds);
+                  if (links_.now() < until_news) return std::min(stays, until_news);
                   done[i] = false;
                   throw Disrupted{links_[i].last_error()};
                 }

@@ -38,12 +38,8 @@ std::map<std::string, std::string> other_files(Session& session) {
   std::map<std::string, std::string> files = {{job, session.file().source}, {"path.txt", job}};
   const Model& model = session.model();
   if (model.outputs.empty()) return files;
-  Names feeds;
-  const Program needed = model.test.pruned(model.outputs);
-  for (const std::string& input : model.inputs)
-    if (needed.global().find(input) != nullptr) feeds.push_back(input);
   files["__model__"] =
-      write_program(make_inference_model(model.test, feeds, model.outputs).program);
+      write_program(make_inference_model(model.test, needed_inputs(model), model.outputs).program);
   return files;
 }
 
@@ -160,6 +156,14 @@ std::string save_model(Session& session, const std::string& name, uint64_t step)
                   state_of(session, step), version_block(), other_files(session),
                   table_files(session));
   return directory;
+}
+
+Names needed_inputs(const Model& model) {
+  Names out;
+  const Program needed = model.test.pruned(model.outputs);
+  for (const std::string& input : model.inputs)
+    if (needed.global().find(input) != nullptr) out.push_back(input);
+  return out;
 }
 
 std::string job_of_model(const std::string& directory) {

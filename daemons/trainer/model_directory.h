@@ -24,6 +24,9 @@ void load_model(Session& session, const std::string& directory);
 // name are replaced, and the others stay beside the new ones.
 void warn_of_older_models(const Session& session);
 
+// The inputs that the outputs of a model are computed from.
+Names needed_inputs(const Model& model);
+
 // The job file that a saved directory holds, or ""; and the --config_args that it was trained with.
 std::string job_of_model(const std::string& directory);
 std::string config_args_of_model(const std::string& directory);

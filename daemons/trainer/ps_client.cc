@@ -33,7 +33,8 @@ ExchangeOptions exchange_options(const PsOptions& o, const Cut& cut) {
           .trainers = o.hello.trainers,
           .queue_size = o.queue_size,
           .merge_mean = o.merge_mean,
-          .geo_steps = o.geo_steps};
+          .geo_steps = o.geo_steps,
+          .geo_memory = o.geo_memory};
 }
 
 }  // namespace
@@ -42,7 +43,7 @@ PsClient::PsClient(const Cut& cut, Scope& scope, const PsOptions& options,
                    std::function<void()> first_values)
     : PsClient(cut, scope, options, std::move(first_values),
                std::make_unique<TcpLinks>(options.shards, options.credentials, options.peer_timeout,
-                                          options.spin_microseconds)) {}
+                                          options.spin_microseconds, options.shared_memory)) {}
 
 PsClient::PsClient(const Cut& cut, Scope& scope, const PsOptions& options,
                    std::function<void()> first_values, std::unique_ptr<Links> links)
@@ -155,6 +156,7 @@ void PsClient::begin_step(uint64_t step, const wire::Position& begin, const wire
   end_.goes_on();
   exchange_->begin_step(steps_.range());
   rows_.begin_step(steps_.range());
+  if (geo_) geo_->begin_step(step);
   if (!streams_) return;
   guarded([&] {
     links_->poll();  // whatever has come is used from here on
@@ -171,8 +173,35 @@ void PsClient::end_step() {
   recoveries_ = 0;
   steps_.end();
   const bool exchanges = exchange_->end_step();
+  const bool sends_rows = geo_ && geo_->end_step();
+  if (sends_rows) guarded([&] { send_rows(); });
   links_->flush();
-  if (exchanges) guarded([&] { wait([&] { return exchange_->none_awaited(); }); });
+  if (exchanges || sends_rows)
+    guarded([&] {
+      wait([&] { return exchange_->none_awaited() && rows_.settled(steps_.range().step); });
+    });
+}
+
+// Geo: differences of rows to the shards, under the step at hand.
+void PsClient::send_rows() {
+  wait([&] { return rows_.may_push(); });
+  const StepRange range = steps_.range();
+  if (!geo_->sends(range.step)) return;
+  rows_.begin_step(range);
+  for (int32_t t = 0; t < static_cast<int32_t>(geo_->tables()); ++t) {
+    const GeoRows::Differences d = geo_->differences(t);
+    rows_.push(t, d.ids, d.values);
+  }
+  geo_->exchanged(range.step);
+}
+
+// Between two steps, so that what is saved has the rows as this trainer made them.
+void PsClient::exchange_rows() {
+  if (!geo_ || !geo_->changed()) return;
+  guarded([&] {
+    send_rows();
+    wait([&] { return rows_.settled(steps_.range().step); });
+  });
 }
 
 // ---- outside steps
@@ -184,22 +213,21 @@ void PsClient::refresh(uint64_t step) {
 
 std::optional<uint64_t> PsClient::collect() {
   std::optional<uint64_t> step;
+  exchange_rows();
   // Geo: the optimizer's state is here, and so are the values that training goes on with. Those of
   // the shards are the result once this trainer has finished.
+  const WaitUntil wait_until = [&](const auto& what, const auto& done) {
+    links_->wait(what, done, [&] { return end_.check(); });
+  };
   if (options_.hello.mode == wire::Mode::geo) {
-    if (!end_.finished()) return {};
     guarded([&] {
-      exchange_->pull_all();
+      if (end_.finished()) exchange_->pull_all();
       wait([&] { return exchange_->none_awaited(); });
+      collect_arrays(*links_, cut_, scope_, driver_.epoch(), wait_until, false);
     });
     return {};
   }
-  guarded([&] {
-    step = collect_values(*links_, cut_, scope_, driver_.epoch(),
-                          [&](const auto& what, const auto& done) {
-                            links_->wait(what, done, [&] { return end_.check(); });
-                          });
-  });
+  guarded([&] { step = collect_values(*links_, cut_, scope_, driver_.epoch(), wait_until); });
   return step;
 }
 
@@ -208,6 +236,7 @@ void PsClient::save_table(const std::string& param, const TableWriter::Sink& sin
   const auto table = std::find_if(tables.begin(), tables.end(),
                                   [&](const TableSpec& t) { return t.param == param; });
   require(table != tables.end(), Error::Kind::config, "the pservers keep no table '", param, "'");
+  exchange_rows();
   guarded([&] {
     collect_table(*links_, cut_, static_cast<size_t>(table - tables.begin()), driver_.epoch(), sink,
                   [&](const auto& what, const auto& done) {
@@ -220,6 +249,7 @@ void PsClient::finish(uint64_t step) {
   end_.reached();
   guarded([&] {
     steps_.end_of_data(step);
+    if (geo_) send_rows();
     if (exchange_->finish(steps_.range())) wait([&] { return exchange_->none_awaited(); });
     refresh(step);
     end_.finish();

@@ -35,9 +35,11 @@ struct PsOptions {
   wire::Hello hello;
   double peer_timeout = 600;       // seconds without a pserver before the trainer gives up
   int64_t spin_microseconds = -1;  // wire/spin.h
+  bool shared_memory = true;       // with pservers of this machine
   uint64_t queue_size = 20;        // async: steps merged before the trainer waits
   bool merge_mean = false;         // async: mean instead of sum
   uint64_t geo_steps = 0;
+  uint64_t geo_memory = uint64_t{1} << 30;  // geo: bytes of rows of tables, at most
 };
 
 class PsClient final : public StepExchange {
@@ -97,6 +99,8 @@ class PsClient final : public StepExchange {
   void guarded(const Body& body);
   [[noreturn]] void recover(const Disrupted& broken);
   void await(const Condition& done) override;
+  void send_rows();
+  void exchange_rows();
   void report_lost();
 
   const Cut& cut_;

@@ -200,9 +200,10 @@ void fetch_rows(Links& links, const TablePlace& place, const std::string& name, 
   } while (ask.from != 0);
 }
 
-// Those with is_sparse alone. Returns the lowest of their versions.
+}  // namespace
+
 uint64_t collect_arrays(Links& links, const Cut& cut, const Scope& scope, uint64_t epoch,
-                        const WaitUntil& wait) {
+                        const WaitUntil& wait, bool updated) {
   uint64_t lowest = ~uint64_t{0};
   for (const TablePlace& place : table_places(cut)) {
     const TableSpec& spec = cut.trainer.tables[place.table];
@@ -217,13 +218,11 @@ uint64_t collect_arrays(Links& links, const Cut& cut, const Scope& scope, uint64
                  });
                  version = v;
                });
-    arrays.set_powers(version);
+    arrays.set_powers(updated ? version : 0);
     lowest = std::min(lowest, version);
   }
   return lowest;
 }
-
-}  // namespace
 
 void collect_table(Links& links, const Cut& cut, size_t table, uint64_t epoch,
                    const TableWriter::Sink& sink, const WaitUntil& wait) {
@@ -259,7 +258,7 @@ uint64_t collect_values(Links& links, const Cut& cut, const Scope& scope, uint64
     if (version < step) last = q.shard();
     step = std::min(step, version);
   }
-  step = std::min(step, collect_arrays(links, cut, scope, epoch, wait));
+  step = std::min(step, collect_arrays(links, cut, scope, epoch, wait, true));
   const std::vector<ShardValue> shared = shared_values(cut, last, scope);
   if (shared.empty()) return step;
   queues.clear();

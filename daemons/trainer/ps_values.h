@@ -58,6 +58,10 @@ using WaitUntil =
 // Returns the number of updates in them, the lowest where slices differ.
 uint64_t collect_values(Links& links, const Cut& cut, const Scope& scope, uint64_t epoch,
                         const WaitUntil& wait);
+// Of these, tables with is_sparse alone. `updated`: the shards run the optimizer, so that its
+// numbers follow from the number of updates. Returns the lowest of their versions.
+uint64_t collect_arrays(Links& links, const Cut& cut, const Scope& scope, uint64_t epoch,
+                        const WaitUntil& wait, bool updated);
 // A table as a file has it (exec/table_stream.h), from the shards that keep it, part by part.
 void collect_table(Links& links, const Cut& cut, size_t table, uint64_t epoch,
                    const TableWriter::Sink& sink, const WaitUntil& wait);

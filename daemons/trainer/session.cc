@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/log.h"
+#include "base/machine_memory.h"
 #include "base/random.h"
 #include "base/version.h"
 #include "graph/text.h"
@@ -47,10 +48,12 @@ PsOptions ps_options(const Options& o, const Cluster& cluster, const Names& endp
   out.hello.outline = outline_text(model.net.main) + outline_text(model.net.startup);
   out.peer_timeout = static_cast<double>(o.integer("peer_timeout"));
   out.spin_microseconds = o.integer("spin_microseconds");
+  out.shared_memory = o.flag("shared_memory");
   out.queue_size = static_cast<uint64_t>(o.integer("async_queue_size"));
   out.merge_mean = o.text("async_merge") == "mean";
   out.geo_steps =
       cluster.mode == TrainMode::geo ? static_cast<uint64_t>(o.integer("geo_steps")) : 0;
+  out.geo_memory = parse_memory(o.text("geo_memory"), machine_memory()).value();
   return out;
 }
 
@@ -90,10 +93,7 @@ std::unique_ptr<PsClient> Session::make_client(ModelKind kind) {
   return std::make_unique<PsClient>(cut_, scope_, ps, [this] { initialize(); });
 }
 
-const Program& Session::train_program() const {
-  const bool remote = client_ && options_.integer("geo_steps") == 0;
-  return remote ? cut_.trainer : model_.net.main;
-}
+const Program& Session::train_program() const { return client_ ? cut_.trainer : model_.net.main; }
 
 // One warning for a job, however many of its parts and trainers are concerned.
 void Session::announce(const Reader& reader) {

@@ -1,12 +1,14 @@
 #include "trainer/step_client.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <set>
 
 #include "base/log.h"
 #include "graph/text.h"
 #include "io/program_buffer.h"
+#include "obs/events.h"
 
 namespace paddle {
 namespace {
@@ -97,6 +99,8 @@ void StepClient::join() {
           "them");
   joined_ = true;
   step_ = start.step;
+  emit(event::Joined{trainer(), client_.trainers(), static_cast<int64_t>(step_)});
+  emit(event::Training{.trainer = trainer()});
   if (step_ == 0) {
     keep_first();  // another trainer's may have come
   } else {
@@ -139,6 +143,7 @@ bool StepClient::go_to(const Rewind& to) {
                                          "cannot go back in its data (snapshots of the pservers, "
                                          "snapshot_dir, make them fewer)")
                                   : ""));
+  emit(event::RolledBack{trainer(), static_cast<int64_t>(step_), static_cast<int64_t>(to.step)});
   step_ = to.step;
   return false;
 }
@@ -171,6 +176,12 @@ void StepClient::run(Plan& plan, const Program& program, const std::function<voi
   in_step_ = false;
   ++step_;
   client_.report({.step = step_, .batch = step_, .state = "training"});
+  if (events_on() && event_pace_.due()) report_step();
+}
+
+// Costs, samples and passes are the script's own.
+void StepClient::report_step() {
+  emit(event::Progress{.trainer = trainer(), .step = static_cast<int64_t>(step_), .cost = NAN});
 }
 
 // Between two steps: what went wrong is mended and tried again.
@@ -221,14 +232,21 @@ bool StepClient::has_arrays() const {
 
 void StepClient::close() {
   if (closed_) return;
+  // What is used after this is the end of its work; in geo that is on the shards once it has
+  // finished.
+  const bool geo = options_.hello.mode == wire::Mode::geo;
+  const bool collects = trainer() == 0 || has_arrays();
   retried([&] {
-    if (trainer() == 0 || has_arrays()) {  // what is used after this is the end of its work
+    if (collects && !geo) {
       client_.refresh(step_);
       client_.collect();
     }
     client_.finish(step_);
+    if (collects && geo) client_.collect();
   });
   client_.say_bye();
+  if (events_on()) report_step();
+  emit(event::Finished{.trainer = trainer()});
   if (const uint64_t dropped = client_.updates().dropped() + client_.rows().dropped(); dropped > 0)
     log_warn(text(dropped, " gradients were too old and not applied"));
   closed_ = true;

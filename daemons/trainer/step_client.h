@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "exec/plan.h"
+#include "obs/progress.h"
 #include "trainer/ps_client.h"
 #include "trainer/step_protocol.h"
 
@@ -57,6 +58,7 @@ class StepClient {
   void first_values();
   void hold();
   bool moved() const;
+  void report_step();
   bool go_to(const Rewind& to);
   void go_between_steps(const Rewind& to);
   template <class Body>
@@ -74,6 +76,7 @@ class StepClient {
   uint64_t step_ = 0;
   bool joined_ = false, closed_ = false, broken_ = false;
   bool in_step_ = false;  // the step at hand has begun
+  Pace event_pace_{0.2};
 };
 
 }  // namespace paddle

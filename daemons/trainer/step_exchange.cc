@@ -1,6 +1,16 @@
 #include "trainer/step_exchange.h"
 
 namespace paddle {
+namespace {
+
+std::unique_ptr<GeoRows> geo_rows(const Cut& cut, const ExchangeOptions& o) {
+  if (o.mode != wire::Mode::geo || cut.trainer.tables.empty()) return nullptr;
+  return std::make_unique<GeoRows>(
+      cut.trainer.tables,
+      GeoRowsOptions{.trainers = o.trainers, .steps = o.geo_steps, .memory = o.geo_memory});
+}
+
+}  // namespace
 
 StepExchange::StepExchange(const Cut& cut, const ExchangeOptions& options,
                            std::unique_ptr<Links> links)
@@ -8,6 +18,7 @@ StepExchange::StepExchange(const Cut& cut, const ExchangeOptions& options,
       links_(std::move(links)),
       exchange_(make_exchange(layout_, options, *links_)),
       rows_(cut, options.mode, options.queue_size, *links_),
+      geo_(geo_rows(cut, options)),
       streams_(exchange_->manner() == ParamExchange::Manner::streams) {
   links_->deliver_to(*exchange_, rows_);
 }
@@ -35,16 +46,34 @@ void StepExchange::pull(int32_t param, const View&, uint64_t) {
 
 void StepExchange::push_rows(int32_t table, std::span<const uint64_t> ids, const float* grads,
                              uint64_t) {
+  if (geo_) return geo_->update(table, ids, grads);
   wait_to_push();
   rows_.push(table, ids, grads);
   if (streams_) links_->poll_sometimes();
 }
 
-void StepExchange::pull_rows(int32_t table, std::span<const uint64_t> ids, float* rows, uint64_t) {
+void StepExchange::set_rate(int32_t table, float rate) {
+  if (geo_) geo_->set_rate(table, rate);
+}
+
+void StepExchange::fetch_rows(int32_t table, std::span<const uint64_t> ids, float* rows) {
   rows_.request(table, ids);
   const auto here = [&] { return rows_.pulled(table); };
   if (!here()) await(Condition(here));
   rows_.take(table, rows);
+}
+
+void StepExchange::pull_rows(int32_t table, std::span<const uint64_t> ids, float* rows, uint64_t) {
+  if (!geo_ || !geo_->in_step()) {
+    fetch_rows(table, ids, rows);
+    if (geo_) geo_->replace_changed(table, ids, rows);
+    return;
+  }
+  if (const std::span<const uint64_t> lacking = geo_->lacking(table, ids); !lacking.empty()) {
+    fetch_rows(table, lacking, geo_->incoming(table));
+    geo_->arrived(table);
+  }
+  geo_->take(table, ids, rows);
 }
 
 }  // namespace paddle

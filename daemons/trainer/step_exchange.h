@@ -8,6 +8,7 @@
 #include "graph/kernel.h"
 #include "graph/transpile.h"
 #include "trainer/exchange.h"
+#include "trainer/geo_rows.h"
 #include "trainer/ps_links.h"
 #include "trainer/row_exchange.h"
 
@@ -27,6 +28,8 @@ class StepExchange : public Remote {
   void pull_rows(int32_t table, std::span<const uint64_t> ids, float* rows, uint64_t step) override;
   void push_rows(int32_t table, std::span<const uint64_t> ids, const float* grads,
                  uint64_t step) override;
+  bool takes_rates() const override { return geo_ != nullptr; }
+  void set_rate(int32_t table, float rate) override;
 
   const SentUpdates& updates() const { return exchange_->updates(); }
   const RowExchange& rows() const { return rows_; }
@@ -39,10 +42,12 @@ class StepExchange : public Remote {
   const std::unique_ptr<Links> links_;
   std::unique_ptr<ParamExchange> exchange_;
   RowExchange rows_;
-  const bool streams_;  // the exchange does
+  const std::unique_ptr<GeoRows> geo_;  // null in other modes, and without tables
+  const bool streams_;                  // the exchange does
 
  private:
   void wait_to_push();
+  void fetch_rows(int32_t table, std::span<const uint64_t> ids, float* rows);
 };
 
 }  // namespace paddle

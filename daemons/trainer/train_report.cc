@@ -27,7 +27,11 @@ std::string where_the_log_is() {
 }  // namespace
 
 TrainReport::TrainReport(Session& session)
-    : s_(session), o_(session.options()), passes_(o_.integer("num_passes")), lines_(passes_) {}
+    : s_(session),
+      o_(session.options()),
+      passes_(o_.integer("num_passes")),
+      lines_(passes_),
+      model_(session, o_.real("parameter_period")) {}
 
 int64_t TrainReport::trainer_id() const { return s_.client() ? s_.client()->trainer() : 0; }
 
@@ -48,6 +52,7 @@ void TrainReport::begin(int64_t batches) {
                          s_.at.pass > 0 ? text(", from pass ", s_.at.pass + 1, " on") : ""),
                     log_columns()));
   report(event::Training{trainer_id(), static_cast<int64_t>(s_.at.pass), passes_, batches});
+  model_.begin();
   pass_start_ = Clock::now();
 }
 
@@ -100,7 +105,8 @@ void TrainReport::pass_ended(const Meter& meter) {
   if (events_on()) report_tallies(meter);
   report(event::PassEnded{trainer_id(), static_cast<int64_t>(s_.at.pass),
                           static_cast<int64_t>(s_.at.batch), meter.samples(), meter.cost(),
-                          meter.evaluators()});
+                          meter.evaluators(), static_cast<int64_t>(s_.at.step)});
+  model_.pass_ended();
 }
 
 // What evaluators that are no means need to be put together with those of other trainers.
@@ -140,7 +146,7 @@ void TrainReport::tested(const Meter& meter) {
   log_info(text(" Test samples=", meter.samples(), " cost=", number_text(meter.cost()),
                 " Eval: ", meter.evaluators_text()));
   report(event::TestResult{static_cast<int64_t>(s_.at.pass), meter.samples(), meter.cost(),
-                           meter.evaluators()});
+                           meter.evaluators(), static_cast<int64_t>(s_.at.step)});
 }
 
 void TrainReport::saved(const std::string& path, uint64_t step) {

@@ -9,6 +9,7 @@
 #include "obs/events.h"
 #include "obs/pass_lines.h"
 #include "obs/progress.h"
+#include "trainer/parameter_stats.h"
 #include "trainer/session.h"
 
 namespace paddle {
@@ -57,6 +58,7 @@ class TrainReport {
   Pace event_pace_{0.2};
   Progress progress_;
   PassLines lines_;
+  ModelEvents model_;
   double pass_rate_ = -1;  // samples per second of the last pass
   const Clock::time_point start_ = Clock::now();
   Clock::time_point pass_start_ = start_;

@@ -11,15 +11,13 @@
 #include "base/suggest.h"
 #include "base/version.h"
 #include "graph/dot.h"
-#include "obs/events.h"
-#include "obs/http_pages.h"
-#include "obs/metrics.h"
 #include "options/cluster.h"
 #include "options/environment.h"
 #include "options/program.h"
 #include "options/tables.h"
 #include "trainer/model_directory.h"
 #include "trainer/train.h"
+#include "trainer/trainer_pages.h"
 
 namespace paddle {
 namespace {
@@ -51,29 +49,6 @@ std::string config_of(Options& options) {
   return job;
 }
 
-// The board has the events of this process.
-std::unique_ptr<HttpServer> open_http(const Options& o,
-                                      const std::shared_ptr<const TrainerBoard>& board) {
-  const auto fine = [] { return std::string(); };
-  return serve_pages(
-      {o.text("http_host"), o.integer("http_port")},
-      {.metrics =
-           [board] { return trainer_metrics(board->report()) + process_metrics(process_report()); },
-       .status = [board] { return trainer_json(board->report()); },
-       .sick = fine,
-       .not_ready =
-           [board] {
-             return board->report().state == "starting" ? "not joined yet" : std::string();
-           }},
-      wire::client_credentials(credential_files(o)).token);
-}
-
-// Shared with the events: the last one comes after the end of trainer_main().
-EventObserver observer_of(const std::shared_ptr<TrainerBoard>& board, const Options& o) {
-  if (o.integer("http_port") < 0) return {};
-  return [board](const event::Any& event) { board->take(event); };
-}
-
 }  // namespace
 
 int trainer_main(std::span<const std::string> arguments, const std::string& name) {
@@ -85,12 +60,9 @@ int trainer_main(std::span<const std::string> arguments, const std::string& name
   settle_local(options);
   if (answer_print_config(options, std::cout)) return 0;
   begin_log(options, "paddle_trainer", arguments, environment, Screen::warnings);
-  const auto board = std::make_shared<TrainerBoard>();
-  start_events(options.text("event_file"), "trainer", observer_of(board, options));
-  emit(event::Started{version_text(), options.text("job_name"), config});
+  const std::unique_ptr<HttpServer> http = begin_telling(options, config);
   choose_seed(options);
   raise_file_limit();
-  const std::unique_ptr<HttpServer> http = open_http(options, board);
 
   const std::string& job = options.text("job");
   Session session(std::move(file), options, environment,

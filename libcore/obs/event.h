@@ -21,7 +21,7 @@ struct Started {
   static void each(Self& e, Visit&& visit) {
     visit("version", e.version, "of the program");
     visit("job", e.job, "name of the job (`--job_name`)");
-    visit("config", e.config, "trainer: the job file; pserver: \"\"");
+    visit("config", e.config, "trainer: the job file; pserver and Python script: \"\"");
   }
 };
 
@@ -99,6 +99,7 @@ struct PassEnded {
   int64_t trainer = 0, pass = 0, batches = 0, samples = 0;
   double cost = 0;
   Evaluators evaluators;
+  int64_t step = 0;
   template <class Self, class Visit>
   static void each(Self& e, Visit&& visit) {
     visit("trainer", e.trainer, "its id; 0 without pservers");
@@ -107,6 +108,47 @@ struct PassEnded {
     visit("samples", e.samples, "samples of the pass");
     visit("cost", e.cost, "mean over the pass");
     visit("evaluators", e.evaluators, "mean over the pass");
+    visit("step", e.step, "batches that it has done since the job began");
+  }
+};
+
+// An op of the network, as `paddle make_diagram` draws it.
+struct NetworkOp {
+  static constexpr const char* kind = "op";
+  static constexpr const char* when =
+      "trainer 0 begins with its first batch: one for each op of the network, the first 300";
+  int64_t number = 0, ops = 0;
+  std::string type, inputs, outputs;
+  template <class Self, class Visit>
+  static void each(Self& e, Visit&& visit) {
+    visit("number", e.number, "of the op, from 0");
+    visit("ops", e.ops, "how many the network has");
+    visit("type", e.type, "what it computes");
+    visit("inputs", e.inputs, "names of variables, with spaces between them");
+    visit("outputs", e.outputs, "the same");
+  }
+};
+
+struct Parameter {
+  static constexpr const char* kind = "parameter";
+  static constexpr const char* when =
+      "trainer 0 looks at its parameters (`--parameter_period`): one for each of the 100 largest";
+  int64_t step = 0, elements = 0;
+  std::string name, shape, counts;
+  double norm = 0, mean = 0, min = 0, max = 0;
+  template <class Self, class Visit>
+  static void each(Self& e, Visit&& visit) {
+    visit("step", e.step, "batches that it has done since the job began");
+    visit("name", e.name, "of the parameter");
+    visit("shape", e.shape, "as \"[13, 1]\"");
+    visit("elements", e.elements,
+          "how many numbers it has; those that are not finite are left out below");
+    visit("norm", e.norm, "square root of the sum of the squares");
+    visit("mean", e.mean, "of the numbers");
+    visit("min", e.min, "the least");
+    visit("max", e.max, "the greatest");
+    visit("counts", e.counts,
+          "how many numbers are in each of 30 equal parts of min … max, with spaces between");
   }
 };
 
@@ -140,12 +182,14 @@ struct TestResult {
   int64_t pass = 0, samples = 0;
   double cost = 0;
   Evaluators evaluators;
+  int64_t step = 0;
   template <class Self, class Visit>
   static void each(Self& e, Visit&& visit) {
     visit("pass", e.pass, "passes that are done");
     visit("samples", e.samples, "samples of the test data");
     visit("cost", e.cost, "mean over the test data");
     visit("evaluators", e.evaluators, "mean over the test data");
+    visit("step", e.step, "batches that trainer 0 has done since the job began");
   }
 };
 
@@ -240,9 +284,9 @@ struct Dropped {
   }
 };
 
-using Any =
-    std::variant<Started, Listening, Serving, Joined, Training, Progress, Tally, PassEnded,
-                 TestResult, Saved, Waiting, RolledBack, Warning, Failed, Finished, Exit, Dropped>;
+using Any = std::variant<Started, Listening, Serving, Joined, Training, NetworkOp, Parameter,
+                         Progress, Tally, PassEnded, TestResult, Saved, Waiting, RolledBack,
+                         Warning, Failed, Finished, Exit, Dropped>;
 
 // Who reports it, and when: the first fields of every line.
 struct Source {

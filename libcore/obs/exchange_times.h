@@ -9,6 +9,7 @@ namespace paddle {
 struct ExchangeTimes {
   TimeHistogram push;  // from a gradient that was sent to the values of the next version
   TimeHistogram pull;  // from a pull to its values
+  TimeHistogram push_rows, pull_rows;  // the same of rows of tables
 };
 
 ExchangeTimes& exchange_times();

@@ -82,6 +82,21 @@ void Samples::put(const TimeHistogram::Values& values) {
   line("_count", {}, std::to_string(sum));
 }
 
+void Samples::put_counts(const Labels& labels, std::span<const uint64_t> counts, double sum) {
+  uint64_t all = 0;
+  Labels with_bound = labels;
+  with_bound.emplace_back("le", "");
+  for (size_t i = 0; i < counts.size(); ++i) {
+    const bool last = i + 1 == counts.size();
+    all += counts[i];
+    with_bound.back().second =
+        last ? "+Inf" : metric_number(static_cast<double>((uint64_t{1} << i) - 1));
+    line("_bucket", with_bound, std::to_string(all));
+  }
+  line("_sum", labels, metric_number(sum));
+  line("_count", labels, std::to_string(all));
+}
+
 void append_metric(std::string& out, const char* name, MetricType type, const char* help,
                    const Samples& samples) {
   if (samples.lines().empty()) return;

@@ -26,6 +26,8 @@ class Samples {
   void put(const Labels& labels, double value);
   void put(const Labels& labels, uint64_t value);
   void put(const TimeHistogram::Values& values);
+  // A histogram of whole numbers: how many were 0, 1, 2 to 3, 4 to 7, …, and beyond.
+  void put_counts(const Labels& labels, std::span<const uint64_t> counts, double sum);
   const std::string& lines() const { return lines_; }
 
  private:

@@ -44,6 +44,17 @@ uint64_t slice_bytes(const ShardStatus& s) {
   return sum;
 }
 
+void put_staleness(const Shards& shards, Samples& out) {
+  for (const ShardStatus& s : shards)
+    for (const wire::MemberStatus& m : s.members) {
+      if (m.staleness.empty()) continue;
+      uint64_t count = 0;
+      for (const uint64_t n : m.staleness) count += n;
+      out.put_counts({{"shard", s.endpoint}, {"trainer", std::to_string(m.trainer)}}, m.staleness,
+                     m.staleness_mean * static_cast<double>(count));
+    }
+}
+
 using Row = Metric<Shards>;
 using In = const Shards&;
 using Out = Samples&;
@@ -80,6 +91,12 @@ constexpr Row rows[] = {
     {"paddle_pserver_open_rounds", gauge, "shard",
      "Sync: rounds of slices and tables that have begun and lack the gradient of a trainer",
      [](In r, Out out) { each_shard(r, out, open_rounds); }},
+    {"paddle_pserver_waiting_requests", gauge, "shard",
+     "Pulls and pushes whose answer waits for a version",
+     [](In r, Out out) { each_shard(r, out, [](const S& s) { return s.waiting_requests; }); }},
+    {"paddle_pserver_queued_bytes", gauge, "shard",
+     "Bytes of answers that the kernel has not taken yet",
+     [](In r, Out out) { each_shard(r, out, [](const S& s) { return s.queued_bytes; }); }},
     {"paddle_pserver_received_bytes_total", counter, "shard", "Bytes that came in",
      [](In r, Out out) { each_shard(r, out, [](const S& s) { return s.bytes_in; }); }},
     {"paddle_pserver_sent_bytes_total", counter, "shard", "Bytes that went out",
@@ -122,6 +139,20 @@ constexpr Row rows[] = {
        for (const S& s : r)
          if (s.snapshot_age >= 0) out.put(labels_of(s), s.snapshot_age);
      }},
+    {"paddle_pserver_snapshots_written_total", counter, "shard",
+     "Snapshots that this process has written",
+     [](In r, Out out) { each_shard(r, out, [](const S& s) { return s.snapshots_written; }); }},
+    {"paddle_pserver_snapshots_failed_total", counter, "shard", "Snapshots that it could not write",
+     [](In r, Out out) { each_shard(r, out, [](const S& s) { return s.snapshots_failed; }); }},
+    {"paddle_pserver_snapshot_seconds_total", counter, "shard",
+     "Time that writing them took, beside the training",
+     [](In r, Out out) { each_shard(r, out, [](const S& s) { return s.snapshot_seconds; }); }},
+    {"paddle_pserver_snapshot_last_seconds", gauge, "shard",
+     "Time that writing the last one took; missing where there is none",
+     [](In r, Out out) {
+       for (const S& s : r)
+         if (s.snapshots_written + s.snapshots_failed > 0) out.put(labels_of(s), s.snapshot_last);
+     }},
     {"paddle_pserver_trainer_joined", gauge, "shard, trainer", "1 while the trainer takes part",
      [](In r, Out out) {
        each_trainer(r, out, [](const M& m) { return yes(m.state == "joined"); });
@@ -133,6 +164,12 @@ constexpr Row rows[] = {
      }},
     {"paddle_pserver_trainer_step", gauge, "shard, trainer", "Step of its last gradient",
      [](In r, Out out) { each_trainer(r, out, [](const M& m) { return m.step; }); }},
+    {"paddle_pserver_trainer_joins_total", counter, "shard, trainer",
+     "Times that it joined: all but the first are restarts of it, or rollbacks",
+     [](In r, Out out) { each_trainer(r, out, [](const M& m) { return m.joins; }); }},
+    {"paddle_pserver_trainer_lacking_rounds", gauge, "shard, trainer",
+     "Sync: open rounds that lack its gradient, so that the others wait for it",
+     [](In r, Out out) { each_trainer(r, out, [](const M& m) { return m.lacking; }); }},
     {"paddle_pserver_gradients_applied_total", counter, "shard, trainer",
      "Gradients of slices and tables that were used",
      [](In r, Out out) { each_trainer(r, out, [](const M& m) { return m.applied; }); }},
@@ -142,6 +179,8 @@ constexpr Row rows[] = {
     {"paddle_pserver_gradients_refused_total", counter, "shard, trainer",
      "Gradients with NaN or Inf",
      [](In r, Out out) { each_trainer(r, out, [](const M& m) { return m.not_finite; }); }},
+    {"paddle_pserver_staleness", MetricType::histogram, "shard, trainer, le",
+     "Async: versions that gradients lagged", put_staleness},
     {"paddle_pserver_staleness_max", gauge, "shard, trainer",
      "Async: versions that the oldest gradient lagged",
      [](In r, Out out) { each_trainer(r, out, [](const M& m) { return m.staleness_max; }); }},
@@ -160,6 +199,12 @@ constexpr Row rows[] = {
      [](In r, Out out) { each_table(r, out, [](const T& t) { return t.bytes; }); }},
     {"paddle_pserver_table_rows_created_total", counter, "shard, table", "Rows that were admitted",
      [](In r, Out out) { each_table(r, out, [](const T& t) { return t.created; }); }},
+    {"paddle_pserver_table_rows_pulled_total", counter, "shard, table",
+     "Rows that trainers asked for",
+     [](In r, Out out) { each_table(r, out, [](const T& t) { return t.pulled; }); }},
+    {"paddle_pserver_table_rows_missed_total", counter, "shard, table",
+     "Rows among them that the table did not have; 1 - missed / pulled is its hit rate",
+     [](In r, Out out) { each_table(r, out, [](const T& t) { return t.missed; }); }},
     {"paddle_pserver_table_updates_not_admitted_total", counter, "shard, table",
      "Updates of ids that are not admitted yet",
      [](In r, Out out) { each_table(r, out, [](const T& t) { return t.not_admitted; }); }},

@@ -30,6 +30,9 @@ std::string json_of(const MemberStatus& t) {
       .add("dropped", t.dropped)
       .add("not_finite", t.not_finite)
       .add("applied", t.applied)
+      .add("joins", t.joins)
+      .add("lacking", t.lacking)
+      .raw("staleness", json_list(t.staleness, [](uint64_t n) { return json_value(n); }))
       .add("bytes_in", t.bytes_in)
       .add("bytes_out", t.bytes_out)
       .add("messages_in", t.messages_in)
@@ -59,6 +62,8 @@ std::string json_of(const wire::TableStatus& t) {
       .add("expired", t.expired)
       .add("evicted", t.evicted)
       .add("waiting", t.waiting)
+      .add("pulled", t.pulled)
+      .add("missed", t.missed)
       .done();
 }
 
@@ -86,6 +91,12 @@ std::string json_of(const ShardStatus& s) {
       .add("memory_limit", s.memory_limit)
       .add("waiting", s.waiting)
       .add("snapshot_age", s.snapshot_age)
+      .add("snapshots_written", s.snapshots_written)
+      .add("snapshots_failed", s.snapshots_failed)
+      .add("snapshot_seconds", s.snapshot_seconds)
+      .add("snapshot_last", s.snapshot_last)
+      .add("waiting_requests", s.waiting_requests)
+      .add("queued_bytes", s.queued_bytes)
       .raw("trainers", json_list(s.members, [](const MemberStatus& t) { return json_of(t); }))
       .raw("slices", json_list(s.slices, [](const SliceStatus& slice) { return json_of(slice); }))
       .raw("tables", json_list(s.tables, [](const wire::TableStatus& t) { return json_of(t); }))
@@ -120,6 +131,10 @@ std::vector<MemberStatus> trainers_of(std::span<const ShardStatus> shards) {
       sum.dropped += t.dropped;
       sum.not_finite += t.not_finite;
       sum.applied += t.applied;
+      sum.joins = std::max(sum.joins, t.joins);
+      sum.lacking += t.lacking;
+      sum.staleness.resize(std::max(sum.staleness.size(), t.staleness.size()));
+      for (size_t i = 0; i < t.staleness.size(); ++i) sum.staleness[i] += t.staleness[i];
       sum.bytes_in += t.bytes_in;
       sum.bytes_out += t.bytes_out;
       sum.messages_in += t.messages_in;

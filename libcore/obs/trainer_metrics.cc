@@ -22,6 +22,12 @@ void put_evaluators(const event::Evaluators& values, Samples& out) {
   for (const auto& [name, value] : values) out.put({{"evaluator", name}}, value);
 }
 
+// Of a Python script only its steps are known.
+template <class Number>
+void put_known(TrainerIn r, Samples& out, Number value) {
+  if (!r.script) out.put(static_cast<double>(value));
+}
+
 constexpr Metric<TrainerReport> trainer_table[] = {
     {"paddle_trainer_job_info", is_gauge, "trainer, job_name, state", "1 for the present job",
      [](TrainerIn r, Samples& out) {
@@ -37,16 +43,16 @@ constexpr Metric<TrainerReport> trainer_table[] = {
     {"paddle_trainer_step", is_gauge, "", "Batches since the job began; goes back with a rollback",
      [](TrainerIn r, Samples& out) { out.put(static_cast<double>(r.progress.step)); }},
     {"paddle_trainer_pass", is_gauge, "", "Passes that are done",
-     [](TrainerIn r, Samples& out) { out.put(static_cast<double>(r.progress.pass)); }},
+     [](TrainerIn r, Samples& out) { put_known(r, out, r.progress.pass); }},
     {"paddle_trainer_passes", is_gauge, "", "Number of passes (--num_passes)",
-     [](TrainerIn r, Samples& out) { out.put(static_cast<double>(r.progress.passes)); }},
+     [](TrainerIn r, Samples& out) { put_known(r, out, r.progress.passes); }},
     {"paddle_trainer_samples", is_gauge, "",
      "Samples since the job began; goes back with a rollback",
-     [](TrainerIn r, Samples& out) { out.put(static_cast<double>(r.progress.samples)); }},
+     [](TrainerIn r, Samples& out) { put_known(r, out, r.progress.samples); }},
     {"paddle_trainer_samples_per_second", is_gauge, "", "Samples per second, of the last moment",
-     [](TrainerIn r, Samples& out) { out.put(r.progress.samples_per_second); }},
+     [](TrainerIn r, Samples& out) { put_known(r, out, r.progress.samples_per_second); }},
     {"paddle_trainer_cost", is_gauge, "", "Cost, mean over the present pass",
-     [](TrainerIn r, Samples& out) { out.put(r.progress.cost); }},
+     [](TrainerIn r, Samples& out) { put_known(r, out, r.progress.cost); }},
     {"paddle_trainer_evaluator", is_gauge, "evaluator", "Evaluators, mean over the present pass",
      [](TrainerIn r, Samples& out) { put_evaluators(r.progress.evaluators, out); }},
     {"paddle_trainer_test_cost", is_gauge, "", "Cost of the last test; trainer 0 tests",
@@ -71,6 +77,12 @@ constexpr Metric<TrainerReport> trainer_table[] = {
      [](TrainerIn, Samples& out) { out.put(exchange_times().push.values()); }},
     {"paddle_trainer_pull_seconds", is_histogram, "le", "From a pull to the values that answer it",
      [](TrainerIn, Samples& out) { out.put(exchange_times().pull.values()); }},
+    {"paddle_trainer_push_rows_seconds", is_histogram, "le",
+     "From gradients of rows of a table that were sent to their answer",
+     [](TrainerIn, Samples& out) { out.put(exchange_times().push_rows.values()); }},
+    {"paddle_trainer_pull_rows_seconds", is_histogram, "le",
+     "From a pull of rows of a table to these rows",
+     [](TrainerIn, Samples& out) { out.put(exchange_times().pull_rows.values()); }},
 };
 
 constexpr Metric<ProcessReport> process_table[] = {

@@ -12,6 +12,7 @@ struct TakeEvent {
     r.version = e.version;
     r.job = e.job;
     r.config = e.config;
+    r.script = e.config.empty();
   }
   void operator()(const event::Joined& e) const {
     r.state = "joined";

@@ -14,6 +14,7 @@ struct TrainerReport {
   std::string state = "starting";  // then joined, training, finished
   std::string waiting;             // for whom and since when; "" while it does not
   int64_t trainer = 0, trainers = 1;
+  bool script = false;  // whose costs, samples and passes nobody knows
   event::Progress progress;
   event::TestResult test;
   bool tested = false;

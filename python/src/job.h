@@ -8,6 +8,7 @@
 #include "bindings.h"
 #include "options/options.h"
 #include "trainer/step_client.h"
+#include "trainer/trainer_pages.h"
 
 namespace paddle {
 
@@ -63,6 +64,7 @@ class PyJob : public std::enable_shared_from_this<PyJob> {
   std::shared_ptr<PyCut> cut_;
   std::map<std::string, std::string> flags_;
   ScopePtr scope_;
+  std::unique_ptr<HttpServer> http_;
   std::unique_ptr<StepClient> client_;  // from the first step until close()
   std::optional<uint32_t> last_id_;     // of a client that is gone
   uint64_t last_step_ = 0;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/machine_memory.h"
 #include "base/random.h"
 #include "base/suggest.h"
 #include "base/version.h"
@@ -38,18 +39,18 @@ std::shared_ptr<PyCut> cut_program(const PyProgram& main, const PyProgram& start
                   .trainers = trainers,
                   .endpoints = endpoints,
                   .sync = out->mode == wire::Mode::sync,
+                  .geo = out->mode == wire::Mode::geo,
                   .slice_var_up = slice_var_up,
                   .min_block_size = min_block_size,
                   .split = split_method_of(split),
-                  .tables = out->mode != wire::Mode::geo};
+                  .tables = true};
   out->cut = transpile(main, startup, out->options);
   out->cut.trainer.random_seed = trainer_seed(main.random_seed, trainer_id.value_or(0));
   return out;
 }
 
-// The programs of the script become the trainer's; in geo mode a trainer runs the whole program.
+// The programs of the script become the trainer's.
 void apply(const PyCut& c, const ProgramPtr& main, const ProgramPtr& startup) {
-  if (c.mode == wire::Mode::geo) return;
   static_cast<Program&>(*main) = c.cut.trainer;
   static_cast<Program&>(*startup) = c.cut.trainer_startup;
 }
@@ -87,9 +88,11 @@ PsOptions ps_options(const PyCut& c, const std::map<std::string, std::string>& f
   out.hello.outline = network_outline(c.main, c.startup);
   out.peer_timeout = static_cast<double>(o.integer("peer_timeout"));
   out.spin_microseconds = o.integer("spin_microseconds");
+  out.shared_memory = o.flag("shared_memory");
   out.queue_size = static_cast<uint64_t>(o.integer("async_queue_size"));
   out.merge_mean = o.text("async_merge") == "mean";
   out.geo_steps = c.geo_steps;
+  out.geo_memory = parse_memory(o.text("geo_memory"), machine_memory()).value();
   return out;
 }
 
@@ -111,7 +114,10 @@ void PyJob::begin(const ScopePtr& scope) {
   require(!client_ || scope == scope_, Error::Kind::config,
           "this trainer began in another scope: all steps of one job run in one scope");
   if (client_) return;
-  begin_script_log(script_options(trainer_options(), flags_), "paddle_trainer");
+  const Options options = script_options(trainer_options(), flags_);
+  begin_script_log(options, "paddle_trainer");
+  if (options.given("http_port") || options.given("event_file") || options.given("event_dir"))
+    http_ = begin_telling(options, "");
   for (const std::string& note : cut_->cut.notes) log_info(note);
   if (const auto* files = scope->scope.find_part<TableFiles>()) take_first_rows(cut_->cut, *files);
   client_ = std::make_unique<StepClient>(cut_->cut, scope->scope, ps_options(*cut_, flags_));
@@ -144,6 +150,7 @@ void PyJob::close(const ScopePtr& scope) {
     last_step_ = client_->step();
     client_.reset();  // its heartbeat ends: pservers that stay are free for another job
   }
+  http_.reset();
   closed_ = true;
 }
 
@@ -156,16 +163,10 @@ std::optional<uint32_t> PyJob::trainer() const {
 void bind_transpile(py::module_& m) {
   py::class_<PyCut, std::shared_ptr<PyCut>>(m, "Cut", "A program divided for pservers.")
       .def("apply", &apply, py::arg("main"), py::arg("startup"))
-      .def_property_readonly(
-          "trainer_program",
-          [](const PyCut& c) {
-            return program_ptr(c.mode == wire::Mode::geo ? c.main : c.cut.trainer);
-          })
-      .def_property_readonly(
-          "trainer_startup",
-          [](const PyCut& c) {
-            return program_ptr(c.mode == wire::Mode::geo ? c.startup : c.cut.trainer_startup);
-          })
+      .def_property_readonly("trainer_program",
+                             [](const PyCut& c) { return program_ptr(c.cut.trainer); })
+      .def_property_readonly("trainer_startup",
+                             [](const PyCut& c) { return program_ptr(c.cut.trainer_startup); })
       .def_property_readonly("main", [](const PyCut& c) { return program_ptr(c.main); })
       .def_property_readonly("startup", [](const PyCut& c) { return program_ptr(c.startup); })
       .def("pserver_program",

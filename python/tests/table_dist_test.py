@@ -90,10 +90,18 @@ class TableJobs(JobCase):
         self.assertTrue(last.startswith("refused"), last)
         self.assertIn("are on the pservers, and this trainer has left the job", last)
 
-    def test_geo_refuses_a_table(self):
-        self.start("geo", "role=TRAINER", "pservers=127.0.0.1:1", "mode=geo", script=SCRIPT)
-        self.assertNotEqual(self.processes["geo"].wait(60), 0)
-        self.assertIn("geo mode cannot train the sparse table 'emb'", self.log("geo"))
+    def test_geo(self):
+        """One trainer equals a local run, but for rounding, also in what is saved."""
+        for kind in ("distributed", "sparse"):
+            with self.subTest(kind):
+                saved = os.path.join(self.dir, f"geo-{kind}")
+                expected = self.local(f"whole-geo-{kind}", kind=kind)
+                lines = self.job(f"geo-{kind}", kind=kind, mode="geo", save=saved)
+                self.assertEqual(len(lines), len(expected))
+                for a, b in zip(expected, lines):
+                    self.assertAlmostEqual(float.fromhex(a.split()[1]), float.fromhex(b.split()[1]), places=4)
+                self.assertEqual("emb.table" in os.listdir(saved), kind == "distributed")
+                self.assertEqual("emb" in os.listdir(saved), kind == "sparse")
 
 
 if __name__ == "__main__":

@@ -1,18 +1,27 @@
 """Checkers of types accept right scripts and find mistakes, such as fc(siz=1)."""
 import ast
+import glob
+import json
 import os
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 SOURCE = os.environ["PADDLE_TEST_SOURCE"]
 SCRIPTS = os.path.join(SOURCE, "python", "tests", "types")
 
 
-def has_mypy():
-    return subprocess.run([sys.executable, "-m", "mypy", "--version"], stdout=subprocess.DEVNULL,
-                          stderr=subprocess.DEVNULL).returncode == 0
+PROGRAMS = os.path.join(SOURCE, "build-checkers", "bin")  # scripts/setup checkers
+needs_checkers = unittest.skipUnless(os.path.exists(os.path.join(PROGRAMS, "mypy")),
+                                     "needs mypy and pyright: scripts/setup checkers")
+
+
+def examples():
+    """Folders with scripts."""
+    return sorted({folder for folder, _, names in os.walk(os.path.join(SOURCE, "python", "examples"))
+                   if any(name.endswith(".py") for name in names)})
 
 
 def marked(path):
@@ -21,26 +30,43 @@ def marked(path):
 
 
 class Types(unittest.TestCase):
-    """mypy itself where it is installed; what it needs of the package always."""
+    """mypy and pyright where they are installed; what they need of the package always."""
 
-    def errors(self, path):
-        done = subprocess.run(
-            [sys.executable, "-m", "mypy", "--follow-imports=silent", "--cache-dir=/dev/null", path], text=True,
-            stdout=subprocess.PIPE, env={**os.environ, "MYPYPATH": os.path.join(SOURCE, "python")})
-        return {int(n) for n in re.findall(r"^[^:]+:(\d+): error", done.stdout, re.M)}, done.stdout
+    def check(self, errors, text):
+        """`errors`: by file the lines with one; `text`: what the checker printed."""
+        wrong = os.path.join(SCRIPTS, "wrong.py")
+        self.assertEqual(errors.pop(wrong, set()), marked(wrong), text)
+        self.assertEqual(errors, {}, text)
 
-    @unittest.skipUnless(has_mypy(), "mypy is not installed")
+    @needs_checkers
     def test_mypy(self):
-        found, text = self.errors(os.path.join(SCRIPTS, "right.py"))
-        self.assertEqual(found, set(), text)
-        path = os.path.join(SCRIPTS, "wrong.py")
-        found, text = self.errors(path)
-        self.assertEqual(found, marked(path), text)
-        for folder, _, names in os.walk(os.path.join(SOURCE, "python", "examples")):
-            for name in names:
-                if name.endswith(".py"):
-                    found, text = self.errors(os.path.join(folder, name))
-                    self.assertEqual(found, set(), text)
+        errors, text = {}, ""
+        for folder in (SCRIPTS, *examples()):  # scripts of two folders may have the same name
+            done = subprocess.run(
+                [os.path.join(PROGRAMS, "mypy"), "--python-executable", sys.executable, "--follow-imports=silent",
+                 "--cache-dir=/dev/null", *sorted(glob.glob(os.path.join(folder, "*.py")))],
+                text=True, stdout=subprocess.PIPE, cwd="/",
+                env={**os.environ, "MYPYPATH": os.path.join(SOURCE, "python")})
+            text += done.stdout
+            for path, line in re.findall(r"^([^:\n]+):(\d+): error", done.stdout, re.M):
+                errors.setdefault(os.path.join("/", path), set()).add(int(line))
+        self.check(errors, text)
+
+    @needs_checkers
+    def test_pyright(self):
+        with tempfile.TemporaryDirectory() as folder:
+            config = os.path.join(folder, "pyrightconfig.json")
+            with open(config, "w", encoding="utf-8") as f:
+                json.dump({"typeCheckingMode": "basic", "include": [SCRIPTS, *examples()],
+                           "extraPaths": [os.path.join(SOURCE, "python"), *examples()]}, f)
+            done = subprocess.run(
+                [os.path.join(PROGRAMS, "basedpyright"), "-p", config, "--pythonpath", sys.executable, "--outputjson"],
+                text=True, stdout=subprocess.PIPE, check=False)
+        errors = {}
+        for one in json.loads(done.stdout)["generalDiagnostics"]:
+            if one["severity"] == "error":
+                errors.setdefault(one["file"], set()).add(one["range"]["start"]["line"] + 1)
+        self.check(errors, done.stdout)
 
     def trees(self):
         fluid = os.path.join(SOURCE, "python", "paddle", "fluid")

@@ -10,6 +10,7 @@ import unittest
 
 from cluster import Cluster, Process, until, write_job
 from support import PADDLE, SOURCE, EndToEnd, main
+from table_jobs import write_table_job
 
 
 def get(port, path, token=None, host=None):
@@ -101,6 +102,63 @@ class Metrics(EndToEnd):
         own = json.loads(get(trainer_ports[0], "/status")[1])
         self.assertEqual((own["trainer"], own["trainers"], own["state"]), (0, 3, "training"))
         self.assertEqual(found["paddle_trainer_step"], own["step"])
+
+    def until_metrics(self, port, enough, what):
+        """The samples, once they are as wanted."""
+        def look():
+            found = samples(get(port, "/metrics")[1])
+            return found if enough(found) else None
+        return until(look, what)
+
+    def of(self, found, name):
+        """Values of all samples of a metric."""
+        return [v for k, v in found.items() if re.fullmatch(re.escape(name) + r"(\{.*\})?", k)]
+
+    def test_staleness_snapshots_and_restarts(self):
+        """An async job with snapshots, one trainer of which starts again."""
+        cluster = Cluster(self, write_job(self), 1, 2,
+                          server_flags=["--http_port=0", f"--snapshot_dir={self.path('snapshots')}", "--snapshot_period=50"],
+                          trainer_flags=["--async", "--num_passes=1000000", "--saving_period=1000000", "--min_block_size=64"]).start()
+        port = http_port(cluster.servers[0])
+        found = self.until_metrics(port, lambda f: sum(self.of(f, "paddle_pserver_snapshots_written_total")) > 1, "two snapshots")
+        total, last = self.of(found, "paddle_pserver_snapshot_seconds_total")[0], self.of(found, "paddle_pserver_snapshot_last_seconds")[0]
+        self.assertTrue(0 < last < total, (last, total))
+        self.assertEqual(self.of(found, "paddle_pserver_snapshots_failed_total"), [0])
+        self.assertEqual(self.of(found, "paddle_pserver_trainer_joins_total"), [1, 1])
+        self.check_format(get(port, "/metrics")[1])
+        for key in [k for k in found if k.startswith("paddle_pserver_staleness_count")]:
+            labels = key[len("paddle_pserver_staleness_count"):]
+            self.assertEqual(found[key], found["paddle_pserver_gradients_applied_total" + labels] + found["paddle_pserver_gradients_dropped_total" + labels])
+            mean = found["paddle_pserver_staleness_mean" + labels]
+            self.assertAlmostEqual(found["paddle_pserver_staleness_sum" + labels], mean * found[key], delta=1e-6 * found[key] + 1e-9)
+            self.assertGreater(found[key], 0)
+        self.assertEqual(len(self.of(found, "paddle_pserver_staleness_count")), 2)
+        cluster.trainers[1].kill()
+        cluster.start_trainer(1)
+        self.until_metrics(port, lambda f: self.of(f, "paddle_pserver_trainer_joins_total") == [1, 2], "it has joined again")
+
+    def test_who_is_waited_for(self):
+        """A trainer that stands still lacks in every open round of sync, and the answers of the other one wait."""
+        cluster = self.job(1000000).start()
+        port = http_port(cluster.servers[0])
+        self.until_metrics(port, lambda f: min(self.of(f, "paddle_pserver_gradients_applied_total") or [0]) > 0, "gradients of both")
+        cluster.trainers[1].signal(19)
+        self.addCleanup(cluster.trainers[1].signal, 18)
+        self.until_metrics(port, lambda f: self.of(f, "paddle_pserver_open_rounds")[0] > 0
+                           and self.of(f, "paddle_pserver_trainer_lacking_rounds") == [0, self.of(f, "paddle_pserver_open_rounds")[0]]
+                           and self.of(f, "paddle_pserver_waiting_requests")[0] > 0, "the rounds lack trainer 1")
+
+    def test_tables(self):
+        cluster = Cluster(self, write_table_job(self), 1, 1, server_flags=["--http_port=0"],
+                          trainer_flags=["--http_port=0", "--num_passes=1000000", "--saving_period=1000000"]).start()
+        port = http_port(cluster.servers[0])
+        found = self.until_metrics(port, lambda f: sum(self.of(f, "paddle_pserver_table_rows_pulled_total")) > 20000, "rows are pulled")
+        pulled, missed, created = (self.of(found, f"paddle_pserver_table_rows_{word}_total") for word in ("pulled", "missed", "created"))
+        self.assertTrue(0 < created[0] <= missed[0] < pulled[0] / 10, (created, missed, pulled))
+        own = samples(get(http_port(cluster.trainers[0]), "/metrics")[1])
+        for word in ("pull", "push"):
+            self.assertGreater(own[f"paddle_trainer_{word}_rows_seconds_count"], 0)
+            self.assertGreater(own[f"paddle_trainer_{word}_rows_seconds_sum"], 0)
 
     def check_format(self, text):
         """As Prometheus itself sees it."""

@@ -57,7 +57,7 @@ TEST_CASE("a line of an event", "[obs]") {
   event::TestResult result{.pass = 3, .samples = 10, .cost = 0.5};
   result.evaluators = {{"error", 0.25}, {"a\"uc", 1}};
   CHECK_THAT(event_line(result, trainer, 0),
-             Contains(R"("cost": 0.5, "evaluators": {"error": 0.25, "a\"uc": 1}})"));
+             Contains(R"("cost": 0.5, "evaluators": {"error": 0.25, "a\"uc": 1}, "step": 0})"));
 }
 
 TEST_CASE("a pipe takes the longest line whole", "[obs]") {

@@ -26,14 +26,22 @@ ShardStatus example() {
   m.state = "lost";
   m.applied = 240;
   m.not_finite = 3;
+  m.joins = 4;
+  m.lacking = 5;
+  m.staleness = {10, 4, 1};
+  m.staleness_mean = 0.4;
   s.members = {m};
   s.slices = {{"w.block0", 4096, 120, "1"}, {"b", 64, 120, ""}};
   wire::TableStatus t;
   t.name = "emb";
   t.rows = 7;
   t.expired = 4;
+  t.pulled = 90;
+  t.missed = 8;
   s.tables = {t};
   s.snapshots = {50, 100};
+  s.snapshots_written = 2;
+  s.snapshot_last = 0.25;
   return s;
 }
 
@@ -50,6 +58,17 @@ TEST_CASE("metrics of a shard are its report", "[obs]") {
   CHECK_THAT(text, Contains("refused_total{shard=\"127.0.0.1:7164\",trainer=\"1\"} 3\n"));
   CHECK_THAT(text, Contains("table_rows{shard=\"127.0.0.1:7164\",table=\"emb\"} 7\n"));
   CHECK_THAT(text, Contains("snapshot_step{shard=\"127.0.0.1:7164\"} 100\n"));
+  CHECK_THAT(text, Contains("trainer_joins_total{shard=\"127.0.0.1:7164\",trainer=\"1\"} 4\n"));
+  CHECK_THAT(text, Contains("lacking_rounds{shard=\"127.0.0.1:7164\",trainer=\"1\"} 5\n"));
+  CHECK_THAT(text, Contains("rows_pulled_total{shard=\"127.0.0.1:7164\",table=\"emb\"} 90\n"));
+  CHECK_THAT(text, Contains("rows_missed_total{shard=\"127.0.0.1:7164\",table=\"emb\"} 8\n"));
+  CHECK_THAT(text, Contains("snapshots_written_total{shard=\"127.0.0.1:7164\"} 2\n"));
+  CHECK_THAT(text, Contains("snapshot_last_seconds{shard=\"127.0.0.1:7164\"} 0.25\n"));
+  const std::string of = "{shard=\"127.0.0.1:7164\",trainer=\"1\"";
+  CHECK_THAT(text, Contains("paddle_pserver_staleness_bucket" + of + ",le=\"0\"} 10\n"));
+  CHECK_THAT(text, Contains("paddle_pserver_staleness_bucket" + of + ",le=\"1\"} 14\n"));
+  CHECK_THAT(text, Contains("paddle_pserver_staleness_bucket" + of + ",le=\"+Inf\"} 15\n"));
+  CHECK_THAT(text, Contains("paddle_pserver_staleness_sum" + of + "} 6\n"));
   CHECK_THAT(text, !Contains("snapshot_age_seconds"));  // none was written by this process
   CHECK(text.back() == '\n');
 }
@@ -98,6 +117,14 @@ TEST_CASE("a histogram counts up to each bound, and everything", "[obs]") {
   CHECK_THAT(out.lines(), Contains("t_bucket{le=\"+Inf\"} 6\n"));
   CHECK_THAT(out.lines(), Contains("t_count 6\n"));
   CHECK_THAT(out.lines(), Contains("t_sum 60.001032001\n"));
+}
+
+TEST_CASE("of a Python script only the steps are known", "[obs]") {
+  TrainerReport r;
+  take_event(r, event::Started{"0.1.0", "j", ""});
+  take_event(r, event::Progress{.step = 7, .cost = std::nan("")});
+  CHECK_THAT(trainer_metrics(r), Contains("paddle_trainer_step 7\n"));
+  CHECK_THAT(trainer_metrics(r), !Contains("paddle_trainer_cost"));
 }
 
 TEST_CASE("metrics of a trainer follow its events", "[obs]") {

@@ -3,7 +3,7 @@ import functools
 import socket
 import sys
 import time
-from typing import Optional
+from typing import Any, Optional, Sequence, Union
 
 from paddle import _core
 from paddle.fluid import core, framework
@@ -192,10 +192,10 @@ class DistributeTranspiler:
         self.cut = None
 
     @_takes_older_forms
-    def transpile(self, trainer_id: Optional[int] = None, program: Optional[Program] = None,
-                  pservers: str = "127.0.0.1:6174", trainers: int = 1, sync_mode: Optional[bool] = None,
-                  startup_program: Optional[Program] = None, current_endpoint: str = "127.0.0.1:6174",
-                  split_method=None) -> None:
+    def transpile(self, trainer_id: Union[int, Sequence[Any], None] = None,
+                  program: Union[Program, Sequence[Any], None] = None, pservers: str = "127.0.0.1:6174",
+                  trainers: int = 1, sync_mode: Optional[bool] = None, startup_program: Optional[Program] = None,
+                  current_endpoint: str = "127.0.0.1:6174", split_method=None) -> None:
         """Divides a program, in place: it becomes the trainer's, and its startup program too.
 
         The older forms transpile(optimize_ops, params_grads[, trainer_id], program=None, …) are accepted too.

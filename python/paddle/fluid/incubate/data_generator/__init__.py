@@ -31,7 +31,8 @@ class DataGenerator:
             raise ValueError(f"set_batch needs a positive number, got {batch_size}")
         self.batch_size_ = batch_size
 
-    def generate_sample(self, line: Optional[str]) -> Callable[[], Iterator[Sample]]:
+    # Scripts take a line as a string, without a check for None: Optional[str] would refuse them all.
+    def generate_sample(self, line: Any) -> Callable[[], Iterator[Sample]]:
         """Yours: a function that gives the samples of one line of input (None where there is no input)."""
         raise NotImplementedError("Please rewrite this function to return a list or tuple: "
                                   "[(name, [value, ...]), (name, [value, ...]), ...]")
