@@ -7,25 +7,40 @@ namespace paddle {
 void Feed::put(const std::string& line) {
   // A line break would end the server-sent event; JSON in one line has none.
   if (line.empty() || line.find_first_of("\r\n") != std::string::npos) return;
-  const bool progress = line.starts_with("{\"event\": \"progress\"");
+  const Kind kind = kind_of(line);
   const std::scoped_lock lock(mutex_);
-  entries_.push_back({++last_, progress, line});
-  progress_ += progress;
-  if (progress_ > limits_.progress) thin_progress();
-  if (entries_.size() - progress_ > limits_.others) drop_oldest();
+  entries_.push_back({++last_, kind, line});
+  if (++count(kind) <= limit(kind)) return;
+  kind == Kind::progress ? thin_progress() : drop_oldest(kind);
+}
+
+Feed::Kind Feed::kind_of(const std::string& line) {
+  if (line.starts_with("{\"event\": \"progress\"")) return Kind::progress;
+  if (line.starts_with("{\"event\": \"parameter\"")) return Kind::parameter;
+  return line.starts_with("{\"event\": \"op\"") ? Kind::op : Kind::other;
+}
+
+size_t Feed::limit(Kind kind) const {
+  switch (kind) {
+    case Kind::progress: return limits_.progress;
+    case Kind::op: return limits_.ops;
+    case Kind::parameter: return limits_.parameters;
+    case Kind::other: break;
+  }
+  return limits_.others;
 }
 
 // Again and again, so that the beginning of a long job has fewer points than its end.
 void Feed::thin_progress() {
   bool drop = false;
-  std::erase_if(entries_, [&](const Entry& e) { return e.progress && (drop = !drop); });
-  progress_ = static_cast<size_t>(
-      std::count_if(entries_.begin(), entries_.end(), [](const Entry& e) { return e.progress; }));
+  count(Kind::progress) -= std::erase_if(
+      entries_, [&](const Entry& e) { return e.kind == Kind::progress && (drop = !drop); });
 }
 
-void Feed::drop_oldest() {
-  size_t left = limits_.others / 8;
-  std::erase_if(entries_, [&](const Entry& e) { return !e.progress && left > 0 && left-- > 0; });
+void Feed::drop_oldest(Kind kind) {
+  size_t left = std::max<size_t>(1, limit(kind) / 8);
+  count(kind) -= std::erase_if(
+      entries_, [&](const Entry& e) { return e.kind == kind && left > 0 && left-- > 0; });
 }
 
 void Feed::set_status(const std::string& json) {

@@ -15,9 +15,9 @@ namespace paddle {
 class Feed {
  public:
   // Kept at most; of `progress` lines every second one is dropped when there are too many, of the
-  // others the oldest.
+  // others the oldest. What describes the model does not push out the rest.
   struct Limits {
-    size_t progress = 8192, others = 8192;
+    size_t progress = 8192, others = 8192, ops = 600, parameters = 400;
   };
   Feed() = default;
   explicit Feed(const Limits& limits) : limits_(limits) {}
@@ -40,19 +40,23 @@ class Feed {
   std::string lines() const;
 
  private:
+  enum class Kind : uint8_t { progress, other, op, parameter };
   struct Entry {
     uint64_t number = 0;
-    bool progress = false;
+    Kind kind = Kind::other;
     std::string line;
   };
+  static Kind kind_of(const std::string& line);
+  size_t limit(Kind kind) const;
+  size_t& count(Kind kind) { return counts_[static_cast<size_t>(kind)]; }
   void thin_progress();
-  void drop_oldest();
+  void drop_oldest(Kind kind);
 
   const Limits limits_ = {};
   mutable std::mutex mutex_;
   std::vector<Entry> entries_;  // by number
   uint64_t last_ = 0;           // number
-  size_t progress_ = 0;         // among the entries
+  size_t counts_[4] = {};       // of the entries, by kind
   std::string status_;
   uint64_t status_number_ = 0;
   Time asked_{};

@@ -244,7 +244,7 @@ class Planner {
     const std::string name = text("trainer.", id);
     add_own_files(name, workers_, words);
     words.push_back(text("--trainer_id=", id));
-    if (!plan_.script) words.push_back(http_flag(servers_ + i));
+    if (!plan_.script || options_.given("http_port")) words.push_back(http_flag(servers_ + i));
     const std::string output = output_file("train", i, workers_);
     if (!plan_.script) {
       words.insert(words.begin(), "trainer");

@@ -15,7 +15,7 @@
 
 namespace paddle {
 
-// The page as it stands in page.html.
+// The page as it stands in page/page.html, with its parts.
 extern const char* const page_html;
 
 class LivePage {

@@ -1,6 +1,7 @@
 // The front command. Each row is one word after `paddle`, in the order in which the usage text
 // lists them.
 #include <iostream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -11,10 +12,12 @@
 #include "obs/metrics.h"
 #include "options/commands.h"
 #include "options/completion.h"
+#include "options/man_page.h"
 #include "options/program.h"
 #include "options/tables.h"
 #include "paddle/commands.h"
 #include "paddle/flags.h"
+#include "paddle/help_topics.h"
 #include "paddle/launch_plan.h"
 #include "paddle/run.h"
 #include "pserver/pserver.h"
@@ -64,18 +67,23 @@ int train(std::span<const std::string> words) { return trainer_main(words, "padd
 int trainer(std::span<const std::string> words) { return trainer_main(words, "paddle trainer"); }
 
 int completion(std::span<const std::string> words);
+int print_man_page(std::span<const std::string> words);
 
 std::vector<Command> commands() {
   return {
       {"train", "Start a job: train, test, time or check a network", train, trainer_options},
       {"trainer", "The same, as one of several trainers with pservers", trainer, trainer_options},
       {"infer", "Predict with a saved model, for the records of files", infer_main, infer_options},
+      {"export", "Write what predictions need of a saved model", export_main, export_options},
+      {"compare", "Show what differs between two models or two runs", compare_main,
+       compare_options},
       {"pserver", "Start a parameter server", pserver_main, pserver_options},
       {"launch", "Start pservers and trainers of a job on this machine", launch_main,
        launch_options},
       {"run", "Be a pserver or a trainer, as environment variables say", run_main_of_role,
        [] { return with_daemon_options(run_rows()); }},
-      {"status", "Show what the pservers of a job are doing", status_main, status_options},
+      {"status", "Show what a job is doing", status_main, status_options},
+      {"doctor", "Check this machine and the pservers of a job", doctor_main, doctor_options},
       {"admin", "Ask the pservers of a job for a snapshot, or to stop", admin_main, admin_options},
       {"ui", "Show a job on a page in the browser", ui_main, ui_options},
       {"logs", "Show the logs of a launched job in the order of time", logs_main, logs_options},
@@ -91,7 +99,8 @@ std::vector<Command> commands() {
       {"list_events", "Print the events that --event_file gets", list_events},
       {"list_metrics", "Print the metrics that --http_port gives", list_metrics},
       {"completion", "Print what bash, zsh or fish need to complete words", completion},
-      {"help", "Print this text", nullptr},  // run_command() answers it
+      {"man_page", "Print the manual page of a command", print_man_page},
+      {"help", "Print this text, or a page of the documentation", print_topic},
   };
 }
 
@@ -103,6 +112,44 @@ int completion(std::span<const std::string> words) {
   require(words.size() == 1, Error::Kind::config, usage);
   std::cout << completion_script(words[0], "paddle", commands()) << std::flush;
   return 0;
+}
+
+// What a command prints for --help.
+std::string help_of(const Command& command) {
+  const std::vector<std::string> help{"--help"};
+  std::ostringstream out;
+  std::streambuf* const before = std::cout.rdbuf(out.rdbuf());
+  try {
+    command.run(help);
+  } catch (...) {
+    std::cout.rdbuf(before);
+    throw;
+  }
+  std::cout.rdbuf(before);
+  return std::move(out).str();
+}
+
+int print_man_page(std::span<const std::string> words) {
+  const std::string usage =
+      "usage: paddle man_page [COMMAND]\n"
+      "Prints a page for man(1); without COMMAND that of paddle itself. The\n"
+      "installation has them: man paddle-status\n";
+  if (answer_usage(words, usage, std::cout)) return 0;
+  require(words.size() < 2, Error::Kind::config, usage);
+  const std::vector<Command> all = commands();
+  if (words.empty()) {
+    std::cout << man_page("paddle", all, version_text()) << std::flush;
+    return 0;
+  }
+  std::vector<std::string> names;
+  for (const Command& c : all) {
+    names.push_back(c.name);
+    if (c.name != words[0]) continue;
+    std::cout << man_page("paddle", c, help_of(c), version_text()) << std::flush;
+    return 0;
+  }
+  throw Error(Error::Kind::config, "there is no command '", words[0], "'",
+              did_you_mean(words[0], names));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "paddle/shard_status.h"
 
+#include <chrono>
 #include <list>
 #include <memory>
 
@@ -10,14 +11,17 @@
 namespace paddle {
 namespace {
 
-constexpr const char* too_late = "no answer in time";
+double unix_seconds() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
 
 struct Answer {
   std::string endpoint;
   bool sparse = false;
-  std::string problem = too_late;  // "" where there is an answer
+  std::string problem = no_answer_in_time;  // "" where there is an answer
   bool again = false;
   wire::Body body;
+  AnswerTimes times = {};
 };
 
 // The conversation with one shard: Hello, Welcome, the question, its answer.
@@ -28,10 +32,12 @@ class Question : public wire::Handler {
 
   asio::awaitable<void> ask(double seconds, const wire::Credentials& credentials) {
     try {
+      begin_ = Clock::now();
       const wire::Endpoint to = wire::parse_endpoint(out_.endpoint, "pserver");
       const wire::Purpose purpose{role_, {}};
       std::unique_ptr<wire::Stream> stream =
           co_await wire::connect(to, seconds, credentials, purpose);
+      out_.times.opened = paddle::seconds(begin_, Clock::now());
       connection_ = wire::Connection::start(std::move(stream), *this, false);
       greet();
     } catch (const Error& e) {
@@ -41,7 +47,7 @@ class Question : public wire::Handler {
 
   // Lets go of the connection, while its io_context is still there.
   void end() {
-    if (connection_ && connection_->open()) connection_->close(too_late);
+    if (connection_ && connection_->open()) connection_->close(no_answer_in_time);
     connection_.reset();
   }
 
@@ -55,11 +61,14 @@ class Question : public wire::Handler {
       out_.again = failure->code == wire::FailureCode::wait;
       from.close("refused");
     } else if (std::holds_alternative<wire::Welcome>(message.body)) {
+      out_.times.asked_at = unix_seconds();
       from.send(2, question_);
       from.flush();
     } else if (std::holds_alternative<wire::Status>(message.body) ||
                std::holds_alternative<wire::Ack>(message.body)) {
       out_.body = std::move(message.body);
+      out_.times.answered_at = unix_seconds();
+      out_.times.answered = paddle::seconds(begin_, Clock::now());
       out_.problem.clear();
       answered_ = true;
       from.close("answered");
@@ -86,6 +95,7 @@ class Question : public wire::Handler {
   const uint32_t index_, count_;
   const wire::Role role_;
   const wire::Body question_;
+  Time begin_{};
   bool answered_ = false;
   std::shared_ptr<wire::Connection> connection_;
 };
@@ -115,10 +125,12 @@ std::vector<Answer> ask_all(const Endpoints& endpoints, wire::Role role, const w
 }  // namespace
 
 std::vector<ShardStatus> ask_shards(const Endpoints& endpoints, double seconds,
-                                    const wire::Credentials& credentials) {
+                                    const wire::Credentials& credentials,
+                                    std::vector<AnswerTimes>* times) {
   std::vector<ShardStatus> shards;
   for (Answer& answer :
        ask_all(endpoints, wire::Role::observer, wire::StatusAsk{}, seconds, credentials)) {
+    if (times != nullptr) times->push_back(answer.times);
     ShardStatus& shard = shards.emplace_back();
     if (auto* status = std::get_if<wire::Status>(&answer.body))
       static_cast<wire::Status&>(shard) = std::move(*status);

@@ -8,12 +8,13 @@
 #include "base/error.h"
 #include "base/machine_memory.h"
 #include "obs/progress.h"
+#include "paddle/text_table.h"
 
 namespace paddle {
 namespace {
 
 constexpr size_t most_slices = 40;
-using Row = std::vector<std::string>;
+using Row = TextRow;
 
 std::string number(double v, const char* format = "%.4g") {
   char out[48];
@@ -27,32 +28,6 @@ std::string size_text(double bytes) { return memory_text(static_cast<uint64_t>(b
 std::string held_text(const ShardStatus& s) {
   return memory_text(s.memory_held) +
          (s.memory_limit > 0 ? " of " + memory_text(s.memory_limit) : "");
-}
-
-// Columns as wide as their widest cell, two blanks apart; nothing for a table without rows.
-std::string table(const Row& head, const std::vector<Row>& rows) {
-  if (rows.empty()) return "";
-  std::vector<size_t> width(head.size());
-  const auto measure = [&](const Row& row) {
-    // The last cell of a short row is a sentence, which may run on.
-    const size_t cells = row.size() < head.size() ? row.size() - 1 : row.size();
-    for (size_t i = 0; i < cells; ++i) width[i] = std::max(width[i], row[i].size());
-  };
-  measure(head);
-  for (const Row& row : rows) measure(row);
-  std::string out;
-  const auto add = [&](const Row& row) {
-    std::string line;
-    for (size_t i = 0; i < row.size(); ++i) {
-      line += (i == 0 ? "" : "  ") + row[i];
-      if (i < width.size() && row[i].size() < width[i])
-        line += std::string(width[i] - row[i].size(), ' ');
-    }
-    out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-  };
-  add(head);
-  for (const Row& row : rows) add(row);
-  return out + "\n";
 }
 
 std::string shard_name(const ShardStatus& shard, size_t index) {
@@ -95,9 +70,9 @@ std::string shard_table(std::span<const ShardStatus> shards, const std::vector<s
                     size_text(in / time) + "/s", size_text(out / time) + "/s",
                     number(s.cpu_seconds, "%.1f s"), duration_text(s.uptime)});
   }
-  return table({"SHARD", "ENDPOINT", "STATE", "STEP", "STEPS/S", "SLICES", "BYTES", "PSERVER HOLDS",
-                "IN", "OUT", "CPU", "UP"},
-               rows);
+  return text_table({"SHARD", "ENDPOINT", "STATE", "STEP", "STEPS/S", "SLICES", "BYTES",
+                     "PSERVER HOLDS", "IN", "OUT", "CPU", "UP"},
+                    rows);
 }
 
 std::string of(uint64_t n, uint64_t all) { return all > 0 ? text(n, "/", all) : std::to_string(n); }
@@ -142,7 +117,7 @@ std::string trainer_table(std::span<const MemberStatus> trainers,
   Row head{"TRAINER", "STATE", "STEP", "PASS", "BATCH", "COST", "SAMPLES/S"};
   if (async) head.push_back("LAG MAX (MEAN)");
   head.insert(head.end(), {"TO + FROM SHARDS, A STEP", "REFUSED", "PROCESS", "DOING"});
-  return table(head, rows);
+  return text_table(head, rows);
 }
 
 std::string slice_table(std::span<const ShardStatus> shards,
@@ -154,7 +129,7 @@ std::string slice_table(std::span<const ShardStatus> shards,
       if (all++ < most_slices)
         rows.push_back({s.name, names[i], size_text(static_cast<double>(s.bytes)),
                         std::to_string(s.version), s.waiting});
-  std::string out = table({"SLICE", "SHARD", "BYTES", "VERSION", "LACKS TRAINER"}, rows);
+  std::string out = text_table({"SLICE", "SHARD", "BYTES", "VERSION", "LACKS TRAINER"}, rows);
   if (all > most_slices)
     out.replace(out.size() - 1, 1, text("… and ", all - most_slices, " more; --json has all\n\n"));
   return out;
@@ -169,9 +144,9 @@ std::string rows_table(std::span<const ShardStatus> shards, const std::vector<st
                       std::to_string(t.created), std::to_string(t.not_admitted),
                       std::to_string(t.expired), std::to_string(t.evicted), t.waiting});
   return rows.empty() ? ""
-                      : table({"TABLE", "PART", "SHARD", "ROWS", "BYTES", "VERSION", "CREATED",
-                               "NOT ADMITTED", "EXPIRED", "EVICTED", "LACKS TRAINER"},
-                              rows);
+                      : text_table({"TABLE", "PART", "SHARD", "ROWS", "BYTES", "VERSION", "CREATED",
+                                    "NOT ADMITTED", "EXPIRED", "EVICTED", "LACKS TRAINER"},
+                                   rows);
 }
 
 std::string notes(std::span<const ShardStatus> shards, const std::vector<std::string>& names) {

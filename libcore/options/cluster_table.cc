@@ -4,12 +4,12 @@
 //             given, others are refused), peer_timeout, spin_microseconds, token_file, cert_file,
 //             key_file, ca_file (also status), comment and nics (logged)
 //   trainer   pservers, trainer_id, new_job, local, cluster_train, sync, async, half_async,
-//             geo_steps (all through options/cluster.h), async_merge, async_queue_size,
+//             geo_steps (all through options/cluster.h), geo_memory, async_merge, async_queue_size,
 //             slice_var_up, min_block_size, split_method
 //   pserver   host, insecure, ready_file, exit_when_done, lease_seconds, reconnect_seconds,
 //   on_trainer_loss,
 //             max_staleness, async_lagged_grad_discard_ratio, snapshot_dir, snapshot_period,
-//             snapshots_keep, log_period_server
+//             snapshots_keep, snapshot_changes, log_period_server
 //   run       role, is_worker, current_endpoint, kubernetes, pservers_num, pserver_service
 //   launch    server_num, worker_num, python and the machines (paddle/nodes.h)
 //   status    pservers and the ports, watch, json
@@ -71,6 +71,8 @@ OptionTable shared_rows() {
       {"spin_microseconds", integer, "-1",
        "Busy waiting for messages before sleeping; -1 does it after waits that were short", network,
        between(-1, 1000000)},
+      {"shared_memory", flag, "true",
+       "Trainers and pservers of one user on one machine exchange through shared memory", network},
       {.name = "comment",
        .default_value = "",
        .help = "Words that help to find the process in ps; without effect",
@@ -109,6 +111,10 @@ OptionTable mode_rows() {
        .group = modes,
        .check = between(0, most),
        .aliases = {"geo"}},
+      {"geo_memory", text, "1g",
+       "Memory that a trainer in geo may hold for rows of sparse tables: bytes, a number with k, "
+       "m, g or t, or a share of the machine's memory",
+       modes, amount_of_memory()},
       {"async_merge", text, "sum",
        "How async joins gradients that wait to be sent: sum, or mean for rules other than sgd",
        modes, one_of({"sum", "mean"})},
@@ -187,6 +193,10 @@ OptionTable pserver_rows() {
        between(1, most)},
       {"snapshots_keep", integer, "3", "Newest snapshots that are kept", snapshots,
        between(1, 1000)},
+      {"snapshot_changes", integer, "16",
+       "Snapshots in a row that hold of a sparse table only the rows that changed since the one "
+       "before, before one holds all of them again; 0: every one holds all",
+       snapshots, between(0, 1000)},
   };
 }
 
@@ -237,8 +247,32 @@ OptionTable status_options() {
   return join({{pservers_row()},
                port_rows(),
                security_rows(),
-               {{"watch", flag, "false", "Show it again every second until Ctrl-C", group},
+               {{"workspace", text, "", "Without pservers: only the job of this workspace", group},
+                {"watch", flag, "false", "Show it again every second until Ctrl-C", group},
                 {"json", flag, "false", "One JSON object per look instead of tables", group}},
+               answer_rows()});
+}
+
+OptionTable doctor_options() {
+  using enum OptionType;
+  const std::string job = "Job", output = "Output";
+  const auto number_of_trainers = [](const Option& row) {
+    return row.name == "num_gradient_servers";
+  };
+  OptionTable trainers = shared_rows();
+  std::erase_if(trainers, [&](const Option& row) { return !number_of_trainers(row); });
+  return join({{pservers_row()},
+               port_rows(),
+               trainers,
+               security_rows(),
+               {{"config_args", text, "", "name=value,… for the placeholders of the job file", job},
+                {"workspace", text, ".", "Where the job will leave its files", job},
+                {"save_dir", text, "", "Where it will save models", job},
+                {"snapshot_dir", text, "", "Where pservers here will write snapshots", job},
+                {"timeout", integer, "3", "Seconds that names, peers and file systems get", output,
+                 between(1, 3600)},
+                {"strict", flag, "false", "Exit code 8 for warnings too", output},
+                {"json", flag, "false", "One JSON object instead of lines", output}},
                answer_rows()});
 }
 
@@ -418,6 +452,7 @@ std::string program_with(const std::string& name) {
   if (has(launch_rows())) return "paddle launch";
   if (has(status_options())) return "paddle status";
   if (has(admin_options())) return "paddle admin";
+  if (has(doctor_options())) return "paddle doctor";
   if (has(ui_options())) return "paddle ui";
   if (has(token_options())) return "paddle token";
   if (has(certs_options())) return "paddle certs";

@@ -24,15 +24,21 @@ int run_command(const std::string& program, std::span<const Command> commands,
   std::string word = arguments.empty() ? "help" : arguments[0];
   if (word == "--help" || word == "-h" || word == "-help") word = "help";
   if (word == "--version" || word == "-version") word = "version";
-  const bool asks_about_one =
-      word == "help" && arguments.size() > 1 && !arguments[1].starts_with("-");
-  if (asks_about_one) word = arguments[1];
-  if (word == "help") {
+  const auto named = [&](const std::string& name) {
+    return std::find_if(commands.begin(), commands.end(),
+                        [&](const Command& command) { return command.name == name; });
+  };
+  bool asks_about_one = word == "help" && arguments.size() > 1 && !arguments[1].starts_with("-");
+  const auto topics = named("help");
+  if (asks_about_one && named(arguments[1]) == commands.end() && topics != commands.end() &&
+      topics->run)
+    asks_about_one = false;  // no command: a topic
+  else if (word == "help" && !asks_about_one) {
     out << usage(program, commands) << std::flush;
     return 0;
   }
-  const auto found = std::find_if(commands.begin(), commands.end(),
-                                  [&](const Command& command) { return command.name == word; });
+  if (asks_about_one) word = arguments[1];
+  const auto found = named(word);
   if (found != commands.end()) {
     const std::vector<std::string> help{"--help"};
     const auto rest = asks_about_one ? std::span(help) : arguments.subspan(1);

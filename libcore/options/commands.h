@@ -26,7 +26,7 @@ std::string usage(const std::string& program, std::span<const Command> commands)
 // Runs the command that arguments[0] names and returns the exit code of the process. No argument,
 // `help`, --help and -h print the usage text to `out`; `help <command>` is `<command> --help`,
 // --version is the command `version`; an unknown word prints it to `err` with the nearest name and
-// returns 2.
+// returns 2. A command `help` that can be run gets the words after it where they name no command.
 int run_command(const std::string& program, std::span<const Command> commands,
                 std::span<const std::string> arguments, std::ostream& out, std::ostream& err);
 

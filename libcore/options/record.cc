@@ -14,9 +14,9 @@ namespace {
 
 // About one process, its files and its answers: a repeat has its own.
 bool is_of_the_process(const std::string& name) {
-  static const char* const names[] = {
-      "workspace", "log_dir", "record_file",  "event_file",  "ready_file",
-      "help",      "version", "print_config", "logtostderr", "stop_with_input"};
+  static const char* const names[] = {"workspace",    "log_dir",     "record_file",    "event_file",
+                                      "event_dir",    "ready_file",  "help",           "version",
+                                      "print_config", "logtostderr", "stop_with_input"};
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 

@@ -29,8 +29,9 @@ Option insecure_row();
 OptionTable token_options();
 OptionTable certs_options();
 
-// paddle status, paddle admin, paddle ui, paddle logs.
+// paddle status, paddle doctor, paddle admin, paddle ui, paddle logs.
 OptionTable status_options();
+OptionTable doctor_options();
 OptionTable admin_options();
 OptionTable ui_options();
 OptionTable logs_options();

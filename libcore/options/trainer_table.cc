@@ -103,6 +103,20 @@ OptionTable report_rows() {
        "Log mean and largest absolute value of every parameter after every so many batches; 0 "
        "never",
        group, between(0, most)},
+      {.name = "event_dir",
+       .default_value = "",
+       .help = "Directory that gets event files for TensorBoard, of trainer N in trainer-N "
+               "(docs/events.md)",
+       .group = "Log and events",
+       .in_job_file = false},
+      {.name = "parameter_period",
+       .type = real,
+       .default_value = "5",
+       .help = "Least seconds between two looks at the norms and histograms of the parameters, for "
+               "event_file and event_dir; they are at ends of passes and take less than a "
+               "hundredth of the time; 0 looks at every end, -1 never",
+       .group = "Log and events",
+       .check = at_least(-1)},
   };
 }
 

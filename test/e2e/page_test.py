@@ -108,6 +108,70 @@ class Page(EndToEnd):
         self.check_use(page)
         self.assertEqual(page.errors(), [])
 
+    def press(self, page, name):
+        """As somebody without a mouse does: the focus on the thing with this name, then Enter."""
+        from selenium.webdriver.common.action_chains import ActionChains
+        from selenium.webdriver.common.keys import Keys
+        found = page.run("""const e = [...document.querySelectorAll('[aria-label]')].find(e => e.getAttribute('aria-label').startsWith(arguments[0]));
+                            if (e) e.focus(); return e !== undefined""", name)
+        self.assertTrue(found, name)
+        ActionChains(page.driver).send_keys(Keys.ENTER).perform()  # to whatever has the focus, drawn anew or not
+
+    @unittest.skipIf(browser.missing(), f"needs {browser.missing()}")
+    def test_details_zoom_and_model(self):
+        """A job of paddle launch: its events tell of the network and its parameters, its pservers of the rest."""
+        launch = Process(self.dir, "launch")
+        self.addCleanup(launch.kill)
+        launch.start(PADDLE, "launch", "--server_num=2", "--worker_num=2", f"--config={write_job(self)}", "--num_passes=1000000",
+                     "--min_block_size=64", "--saving_period=1000000", "--parameter_period=0.2", f"--workspace={self.path('w')}")
+        page = browser.Browser(self)
+        page.open(launch.wait_line(r"watch the job at (\S+)"))
+        until(lambda: page.text("state") == "training", lambda: page.text("state"))
+        # The model: the ops of the network, and four parameters whose norms move.
+        until(lambda: "since first seen" in page.text("parameters") and re.search(r"[+−][\d.e-]+ %", page.text("parameters")),
+              lambda: page.text("parameters"))
+        self.assertEqual(page.run("return document.querySelectorAll('#parameters tbody tr').length"), 4)
+        self.assertRegex(page.text("network-words"), r"^\d+ ops, \d+ numbers in 4 parameters")
+        types = page.run("return model.ops.map(o => o.type)")
+        self.assertIn("cross_entropy", " ".join(types))
+        self.press(page, "mul, parameter" if "mul" in types else types[0])
+        self.assertIn("reads", page.text("op-details"))
+        # Details of a trainer, a pserver and a slice.
+        until(lambda: page.run("return status !== null && status.trainers.length === 2 && status.shards.every(s => s.load)"), "the load of the pservers")
+        self.press(page, "trainer 1: ")
+        until(lambda: "gradients used" in page.text("details"), lambda: page.text("details"))
+        used = lambda: int(re.search(r"gradients used\s+(\d+)", page.text("details").replace(" k", "000"))[1])  # noqa: E731
+        before = used()
+        until(lambda: used() > before, "they move while the details are open")
+        self.assertEqual(page.run("return document.activeElement.dataset.key"), "trainer 1", "the focus stays where it was")
+        self.assertIn("%", page.text("load"))
+        self.assertRegex(page.text("skew"), r"memory")
+        self.picture(page, "details")
+        self.press(page, "pserver ")
+        until(lambda: "rollbacks" in page.text("details"), lambda: page.text("details"))
+        self.press(page, "Close the details")
+        until(lambda: not page.text("details"), lambda: page.text("details"))
+        self.check_zoom(page)
+        self.assertEqual(page.errors(), [])
+
+    def check_zoom(self, page):
+        """By keys, by dragging, and back."""
+        shown = lambda: page.run("return geometry.last - geometry.first")  # noqa: E731
+        until(lambda: shown() > 100, "enough steps")
+        page.run("document.getElementById('chart').focus()")
+        from selenium.webdriver.common.action_chains import ActionChains
+        whole = shown()
+        page.driver.switch_to.active_element.send_keys("+")
+        until(lambda: shown() < 0.7 * whole, "half of it")
+        self.assertEqual(page.run("return document.getElementById('whole').hidden"), False)
+        page.driver.switch_to.active_element.send_keys("0")
+        until(lambda: shown() >= whole, "all of it")
+        chart = page.driver.find_element("id", "chart")
+        ActionChains(page.driver).move_to_element(chart).click_and_hold().move_by_offset(200, 0).release().perform()
+        until(lambda: shown() < 0.5 * whole, "the part that was dragged over")
+        page.driver.find_element("id", "whole").click()
+        until(lambda: shown() >= whole, "all of it again")
+
     def check_use(self, page):
         """Narrow screens, keys, and controls."""
         for width in (380, 1280):
@@ -142,6 +206,7 @@ class Page(EndToEnd):
         self.assertEqual(page.run("return document.querySelectorAll('img, main script').length"), 0)
         self.assertFalse(page.run("return document.title").startswith("bad"))
         self.assertIn("exit code 3", page.text("timeline"))
+        self.assertIn(evil, page.text("latest"))
 
     def picture(self, page, name):
         if not PICTURES:

@@ -45,6 +45,19 @@ TEST_CASE("a job of weeks keeps a bounded number of lines", "[paddle]") {
   CHECK_THAT(lines, Contains("\"n\": 999}") && !Contains("first"));
 }
 
+TEST_CASE("what tells of the model does not push out the rest", "[paddle]") {
+  Feed feed({.progress = 100, .others = 50, .ops = 20, .parameters = 10});
+  feed.put("{\"event\": \"joined\"}");
+  for (int i = 0; i < 1'000; ++i) {
+    feed.put(text("{\"event\": \"parameter\", \"n\": ", i, "}"));
+    feed.put(text("{\"event\": \"op\", \"n\": ", i, "}"));
+  }
+  const std::string lines = feed.lines();
+  CHECK_THAT(lines, Contains("joined") && Contains("\"op\", \"n\": 999}"));
+  CHECK_THAT(lines, Contains("\"parameter\", \"n\": 999}"));
+  CHECK(std::count(lines.begin(), lines.end(), '\n') <= 1 + 20 + 10);
+}
+
 TEST_CASE("a long history comes in parts", "[paddle]") {
   Feed feed;
   Feed::Cursor cursor;
