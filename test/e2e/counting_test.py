@@ -36,7 +36,7 @@ class Counting(CountingTest):
             cluster.start_server(victim)
 
     def through(self, mode, event, seed, **more):
-        name = f"{mode}-{event}-{seed}-"
+        name = f"{mode}-{event}-{seed}-{'rows-' if more.get('table') else ''}"
         proxy = Proxy(Plan(seed, faults=0)) if event == "cut" else None
         if proxy:
             self.addCleanup(proxy.close)
@@ -63,6 +63,9 @@ class Counting(CountingTest):
 
     def test_geo(self):
         self.events("geo")
+
+    def test_rows_in_geo(self):
+        self.events("geo", table=True)
 
     def test_three_pservers_and_other_policies(self):
         """Nobody is lost whose connections are cut and made again: the policies of loss change nothing."""

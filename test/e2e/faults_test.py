@@ -7,7 +7,7 @@ import subprocess
 import time
 import unittest
 
-from cluster import until
+from cluster import same_model, until
 from faults import FULL, SAMPLES, SEEDS, FaultTest, progress_of
 from proxy import Plan, Proxy
 from support import main
@@ -92,6 +92,27 @@ class Kills(FaultTest):
             group[i].kill()
             self.restart(cluster, "server" if group is cluster.servers else "trainer", i)
         self.check_bits(cluster, 3)
+
+
+class PassEnds(FaultTest):
+    def models(self, cluster):
+        return {name: self.files(os.path.join(cluster.save_dir, name)) for name in sorted(os.listdir(cluster.save_dir))}
+
+    def test_a_pserver_dies_where_a_pass_ends(self):
+        """Of the very step there is a snapshot, and the other pserver may be a step ahead: no model mixes two steps."""
+        calm = self.cluster("ends-calm-", 1, snapshots=False, saving_period=1)
+        calm.run()
+        cluster = self.cluster("ends-", saving_period=1).start()
+        for n in (4, 9, 14, 19, 24):
+            cluster.trainers[0].wait_line(rf"Pass={n} Batch=\d+ ")
+            cluster.trainers[0].wait_line(rf"saved .*pass-{n:05}")
+            cluster.servers[0].kill()
+            cluster.start_server(0)
+        self.check_bits(cluster)
+        expected, found = self.models(calm), self.models(cluster)
+        self.assertEqual(list(expected), list(found))
+        for name in expected:
+            same_model(self, expected[name], found[name], name)
 
 
 class Addresses(FaultTest):

@@ -24,8 +24,8 @@ def missing():
 
 
 class Nodes:
-    def __init__(self, test, count):
-        self.test = test
+    def __init__(self, test, count, environment=""):
+        self.test, self.environment = test, environment
         self.key, self.user = test.path("key"), getpass.getuser()
         for name in ("key", "host_key"):
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", test.path(name)], check=True)
@@ -52,7 +52,7 @@ PasswordAuthentication no
 PermitRootLogin yes
 MaxStartups 100
 Subsystem sftp internal-sftp
-SetEnv HOME={self.homes[i]} PYTHONPATH={os.path.join(BUILD, "python")}
+SetEnv HOME={self.homes[i]} PYTHONPATH={os.path.join(BUILD, "python")}{self.environment}
 """)
         log = self.test.path(f"sshd{i}.log")
         self.servers.append(subprocess.Popen([SSHD, "-D", "-f", config, "-E", log], stdin=subprocess.DEVNULL))

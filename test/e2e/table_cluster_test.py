@@ -1,11 +1,14 @@
 """Sparse tables on pservers: the same bits however many shards keep them, saved part by part, resumed anywhere."""
+import glob
 import os
-import re
 import random
+import re
+import struct
+import subprocess
 
 from cluster import Cluster, until
 from faults import SEEDS, progress_of
-from support import EndToEnd, last_number, main
+from support import CONFIGS, EndToEnd, last_number, main
 from table_jobs import same_values, table_rows, write_table_job
 
 RULES = ("sgd", "momentum", "adagrad", "adam", "ftrl", "decayed_adagrad", "rmsprop")
@@ -46,6 +49,18 @@ class SameBits(TableCluster):
                     first = first or found
                     same_values(self, first, found)
 
+    def test_shared_memory_or_tcp(self):
+        """Where one side does not share memory, the other one uses its port."""
+        job = write_table_job(self, "adagrad", records=970)
+        first, own = None, ["--shared_memory=false"]
+        for name, flags, server_flags in (("both", [], []), ("none", own, own), ("trainers", [], own), ("pservers", own, [])):
+            with self.subTest(name):
+                cluster = self.cluster(job, 2, 2, f"{name}-", flags=[*flags, "--v=1"], server_flags=server_flags)
+                found = cluster.run()
+                first = first or found
+                same_values(self, first, found)
+                self.assertEqual(name == "both", "through shared memory" in cluster.trainers[0].log(whole=True))
+
     def test_is_sparse_alone_is_an_array(self):
         """As Fluid has it: the first values are those of the startup program, and the model has one file per variable."""
         for rule, options in (("adagrad", ""), ("adam", ', "lazy_mode": true'), ("sgd", "")):
@@ -65,7 +80,8 @@ class SameBits(TableCluster):
 
     def test_every_mode_learns(self):
         """The model that is saved is the one that was tested while it trained."""
-        for mode, flags in (("sync", []), ("async", ["--async"]), ("half_async", ["--half_async"])):
+        for mode, flags in (("sync", []), ("async", ["--async"]), ("half_async", ["--half_async"]),
+                            ("geo", ["--geo_steps=5"])):
             with self.subTest(mode):
                 job = write_table_job(self, "adagrad", batch=20)
                 cluster = self.cluster(job, 2, 2, f"{mode}-", flags=[*flags, "--num_passes=6"])
@@ -75,6 +91,49 @@ class SameBits(TableCluster):
                 tested = last_number(done.stdout + done.stderr, "auc=")
                 self.assertGreater(shown, 0.75)
                 self.assertAlmostEqual(tested, shown, delta=1e-6)
+
+    def test_geo_of_one_trainer_is_a_local_run(self):
+        """But for rounding, and for the optimizer's state, which stays in the trainer. Every rule keeps its state between exchanges."""
+        for rule in ("adagrad", "adam"):
+            with self.subTest(rule):
+                job = write_table_job(self, rule)
+                local = self.local(job, name=f"local-{rule}")
+                found = self.cluster(job, 2, 1, f"geo-{rule}-", flags=["--geo_steps=3"]).run()
+                a, b = table_rows(local["emb.table"]), table_rows(found["emb.table"])
+                self.assertEqual(sorted(a), sorted(b))
+                for row in a:
+                    for x, y in zip(struct.unpack_from("<8f", a[row]), struct.unpack_from("<8f", b[row])):
+                        self.assertAlmostEqual(x, y, delta=2e-3, msg=f"row {row}")
+
+    def test_geo_of_an_array(self):
+        """With is_sparse alone: the array of the model is the shards', and a table of one trainer equals a local run."""
+        job = write_table_job(self, "adagrad", "[500, 8]", kind="is_sparse", low=0, high=499)
+        local = self.local(job)
+        one = self.cluster(job, 2, 1, "one-", flags=["--geo_steps=3"])
+        found = one.run()
+        self.assertNotIn("is sent whole", one.trainers[0].log(whole=True))
+        self.assertEqual(sorted(local), sorted(found))
+        a, b = (memoryview(m["emb"][-500 * 8 * 4:]).cast("f") for m in (local, found))
+        for x, y in zip(a, b):
+            self.assertAlmostEqual(x, y, delta=2e-3)
+
+    def test_ctr_dnn_in_geo(self):
+        """The click model of the guide on a generated log: as good as in async."""
+        config = os.path.join(CONFIGS, "ctr_dnn.json")
+        auc = {}
+        for mode, flags in (("async", ["--async"]), ("geo", ["--geo_steps=10"])):
+            flags = [*flags, "--num_passes=1", "--config_args=hash_size=20011,records=40000"]
+            cluster = self.cluster(config, 2, 2, f"{mode}-", flags=flags).start()
+            for process in cluster.trainers + cluster.servers:
+                process.wait(0, 300)
+            auc[mode] = last_number(cluster.trainers[0].log(whole=True), r"Test samples=20000 .*auc=")
+        self.assertGreater(auc["geo"], 0.75)
+        self.assertGreater(auc["geo"], auc["async"] - 0.01)
+
+    def test_geo_refuses_admission(self):
+        job = write_table_job(self, "adagrad", keys=', "min_count": 3')
+        done = self.paddle("trainer", f"--config={job}", "--pservers=127.0.0.1:1", "--geo_steps=3", check=None)
+        self.refused(done, 2, "the table 'emb' has min_count, and geo cannot keep ids waiting for a row")
 
 
 class Saved(TableCluster):
@@ -150,6 +209,62 @@ class Kills(TableCluster):
                 steps = re.findall(r"go back to step (\d+)", cluster.logs())
                 self.assertNotIn("0", steps)
                 cluster.close()
+
+
+class Changes(TableCluster):
+    """Snapshots that hold what changed since the one before."""
+
+    def job(self, name, where=None):
+        job = write_table_job(self, "adagrad", batch=10, records=2000, count=20000)
+        def server(i):
+            return ["--exit_when_done", f"--snapshot_dir={where or self.path(name + 'snapshots')}/{i}", "--snapshot_period=20"]
+        return Cluster(self, job, 2, 2, name=name, server_flags=server,
+                       trainer_flags=["--num_passes=6", "--saving_period=1000", "--log_period=1", "--test_period=1000000"])
+
+    def newest(self, name, server, dumps=2):
+        """The newest snapshot of a killed pserver, where it has so many dumps of changes."""
+        found = [os.path.dirname(p) for p in glob.glob(self.path(name + "snapshots", str(server), "shard-0", "step-" + 12 * "[0-9]", "done"))]
+        return max(found) if found and os.path.exists(f"{max(found)}/table-0.{dumps}") else None
+
+    def test_kill_and_damage(self):
+        expected = self.job("calm-").run()
+        truncate = lambda d: os.truncate(f"{d}/table-0.2", os.path.getsize(f"{d}/table-0.2") - 100)
+        for kind, damage in (("whole", None), ("truncated", truncate), ("missing", lambda d: os.unlink(f"{d}/table-0.1"))):
+            with self.subTest(kind):
+                name = kind + "-"
+                cluster = self.job(name).start()
+                watched = cluster.trainers[0]
+                until(lambda: progress_of(watched) >= 2500 and self.newest(name, 0) or not watched.running(), cluster.logs)
+                cluster.servers[0].kill()
+                directory = self.newest(name, 0)
+                while directory is None:  # it was about to write a whole one
+                    cluster.start_server(0)
+                    until(lambda: self.newest(name, 0) or not watched.running(), cluster.logs)
+                    self.assertTrue(watched.running(), cluster.logs())
+                    cluster.servers[0].kill()
+                    directory = self.newest(name, 0)
+                if damage:
+                    damage(directory)
+                cluster.start_server(0)
+                line = cluster.servers[0].wait_line(
+                    r"the snapshot of step (\d+) cannot be used: .*" if damage else r"restored the snapshot of step (\d+)")
+                self.assertEqual(int(line), int(directory.rsplit("-", 1)[1]))
+                same_values(self, expected, cluster.finish())
+                set_aside = f"the damaged snapshot of step {line} is now" in cluster.servers[0].log(whole=True)
+                self.assertEqual(set_aside, damage is not None, cluster.servers[0].log(whole=True))
+                cluster.close()
+
+    def test_full_disk(self):
+        """Snapshots that do not fit any more are left out with a sentence; the job goes on."""
+        where = self.path("small")
+        os.mkdir(where)
+        if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=800k", "tmpfs", where], capture_output=True).returncode:
+            self.skipTest("a small file system needs root and mount")
+        self.addCleanup(subprocess.run, ["umount", "-l", where])
+        expected = self.job("calm-").run()
+        cluster = self.job("full-", where).start()
+        cluster.servers[0].wait_line(r"there is no snapshot of step \d+: cannot write .*[Nn]o space left")
+        same_values(self, expected, cluster.finish())
 
 
 if __name__ == "__main__":

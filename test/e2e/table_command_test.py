@@ -1,6 +1,8 @@
 """paddle table: a table of a saved model as text and back, and what is said about files that are none."""
 import os
 import resource
+import shutil
+import struct
 import subprocess
 
 from support import PADDLE, EndToEnd, main
@@ -22,7 +24,15 @@ JOB = """{
 }"""
 
 
+SMALL = "# paddle table 1\n# param small\n# version 0\n# height 1000\n# width 2\n# rule sgd\n# columns id values\n"
+
+
 class TableCommand(EndToEnd):
+    def small_table(self):
+        """A table of 40 rows: the ids 0, 25, … of 1000."""
+        self.paddle("table", "import", "small.table", input=SMALL + "".join(f"{i * 25} {i / 4} {-i}\n" for i in range(40)))
+        return "small.table"
+
     def trained(self):
         """The path of a table with 200 rows."""
         with open(self.path("records.txt"), "w", encoding="ascii") as f:
@@ -76,6 +86,52 @@ class TableCommand(EndToEnd):
         self.paddle("table", "export", table, "--format=selected_rows", "--output=rows.bin")
         # version, count, ids, height, version, description, values
         self.assertEqual(os.path.getsize(self.path("rows.bin")) - 4 - 8 - 200 * 8 - 8 - 4 - 4 - 200 * 32, 7)
+
+    def test_shards_of_fluid(self):
+        """Each row is in the file of its id modulo their number, and all files together make the same table."""
+        table = self.small_table()
+        done = self.paddle("table", "export", table, "--format=selected_rows", "--shards=3", "--output=shards")
+        self.assertIn("40 rows in 3 files", done.stdout)
+        found = {}
+        for k in range(3):
+            with open(self.path("shards", f"small_{k}"), "rb") as f:
+                data = f.read()
+            version, count = struct.unpack_from("<IQ", data)
+            ids = struct.unpack_from(f"<{count}q", data, 12)
+            self.assertEqual((version, {i % 3 for i in ids}), (0, {k}))
+            self.assertEqual(struct.unpack_from("<q", data, 12 + 8 * count), (1000,))
+            values = struct.unpack(f"<{2 * count}f", data[-8 * count:])
+            found.update({i: values[2 * j:2 * j + 2] for j, i in enumerate(ids)})
+        self.assertEqual(found, {i * 25: (i / 4, -i) for i in range(40)})
+        made = self.paddle("table", "import", "again.table", "--format=selected_rows", "--input=shards", "--name=small")
+        self.assertIn("40 rows of 2 values", made.stdout)
+        rows = [sorted(x for x in self.paddle("table", "export", t).stdout.split("\n") if not x.startswith("#"))
+                for t in (table, "again.table")]
+        self.assertEqual(rows[0], rows[1])
+        made = self.paddle("table", "import", "one.table", "--format=selected_rows", "--input=shards/small_1", "--name=small")
+        self.assertIn("13 rows of 2 values", made.stdout)
+
+    def test_wrong_shards(self):
+        table = self.small_table()
+        self.paddle("table", "export", table, "--format=selected_rows", "--shards=2", "--output=shards")
+        imports = ("table", "import", "new.table", "--format=selected_rows", "--name=small")
+        with open(self.path("shards", "small_0"), "rb") as f:
+            whole = f.read()
+        for content, said in ((b"", "small_0"), (whole[:30], "small_0"), (whole + b"x", "small_0"), (b"\1" + whole[1:], "version")):
+            with open(self.path("shards", "small_0"), "wb") as f:
+                f.write(content)
+            self.refused(self.paddle(*imports, "--input=shards", check=None), 3, said)
+        with open(self.path("shards", "small_0"), "wb") as f:
+            f.write(whole)
+        shutil.copy(self.path("shards", "small_0"), self.path("shards", "small_2"))
+        self.refused(self.paddle(*imports, "--input=shards", check=None), 3, "small_2 has the id", "every id comes once")
+        os.rename(self.path("shards", "small_1"), self.path("small_1"))
+        self.refused(self.paddle(*imports, "--input=shards", check=None), 4, "small_1")
+        self.refused(self.paddle(*imports[:4], "--input=shards", check=None), 4, "has no file 'new_0'", "--name")
+        self.refused(self.paddle(*imports, check=None), 2, "give --input=FILE")
+        self.refused(self.paddle("table", "export", table, "--shards=2", "--output=x", check=None), 2, "--format=selected_rows")
+        self.refused(self.paddle("table", "export", table, "--format=selected_rows", "--shards=2", check=None), 2, "give --output=DIR")
+        self.assertFalse(os.path.exists(self.path("new.table")))
 
     def test_wrong_files(self):
         _, table = self.trained()

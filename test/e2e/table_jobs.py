@@ -27,15 +27,15 @@ JOB = """{
 
 
 def write_table_job(test, optimizer="adam", size="[-1, 8]", keys="", low=-2**63, high=2**63 - 1, kind="is_distributed",
-                    options="", batch=50, records=1000):
+                    options="", batch=50, records=1000, count=300):
     """Ids that repeat within a record and between the slots, some much more often than others."""
     draw = random.Random(5)
-    ids = [draw.randint(low, high) for _ in range(300)]
+    ids = [draw.randint(low, high) for _ in range(count)]
     with open(test.path("records.txt"), "w", encoding="ascii") as f:
         for _ in range(records):
             label = draw.randint(0, 1)
-            words = [draw.choice(ids[label * 100:label * 100 + 200]) for _ in range(draw.randint(1, 4))]
-            more = [ids[int(300 * draw.random()**3)] for _ in range(2)]
+            words = [draw.choice(ids[label * count // 3:(label + 2) * count // 3]) for _ in range(draw.randint(1, 4))]
+            more = [ids[int(count * draw.random()**3)] for _ in range(2)]
             print(len(words), *words, len(more), *more, 1, label, file=f)
     text = JOB.replace("SIZE", size).replace("KIND", f'"{kind}"').replace("KEYS", keys)
     text = text.replace("OPTIMIZER", optimizer).replace("OPTIONS", options).replace("BATCH", str(batch))

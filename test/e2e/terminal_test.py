@@ -1,9 +1,12 @@
 """paddle logs and paddle completion."""
+import os
 import re
+import select
 import shutil
 import subprocess
+import time
 
-from cluster import Process, write_job
+from cluster import PATIENCE, Process, write_job
 from support import PADDLE, EndToEnd, main
 
 
@@ -70,10 +73,56 @@ class Completion(EndToEnd):
     def test_every_flag_of_help(self):
         """Completion and --help come from one table."""
         script = self.paddle("completion", "bash").stdout
-        for command in ("train", "pserver", "launch", "status", "ui", "logs", "token", "certs"):
+        for command in ("train", "pserver", "launch", "status", "doctor", "export", "compare", "ui", "logs", "token", "certs"):
             offered = re.search(rf"(?m)^    {command}\) flags='(.*)' ;;", script)[1]
             for flag in re.findall(r"(?m)^  --(\w+)", self.paddle(command, "--help").stdout):
                 self.assertRegex(offered, rf"--{flag}(=| |$)", command)
+
+    def typed_in_zsh(self, words, wanted):
+        """Types words and a Tab in a real zsh, until the line has what is wanted."""
+        script = self.write("_paddle", self.paddle("completion", "zsh").stdout)
+        terminal, device = os.openpty()
+        env = {"PATH": os.environ["PATH"], "HOME": self.dir, "TERM": "dumb", "PS1": "ready> "}
+        shell = subprocess.Popen(["zsh", "-f", "-i"], stdin=device, stdout=device, stderr=device, env=env, cwd=self.dir, start_new_session=True)
+        os.close(device)
+        out = b""
+
+        def read_until(what):
+            nonlocal out
+            end = time.monotonic() + PATIENCE
+            while what not in out:
+                self.assertLess(time.monotonic(), end, out.decode(errors="replace"))
+                if select.select([terminal], [], [], 1)[0]:
+                    out += os.read(terminal, 65536)
+        try:
+            os.write(terminal, f"autoload -U compinit; compinit -D -u; source {script}; echo pre''pared\n".encode())
+            read_until(b"prepared")
+            os.write(terminal, words.encode() + b"\t")
+            read_until(wanted.encode())
+        finally:
+            shell.kill()
+            shell.wait()
+            os.close(terminal)
+
+    def test_zsh(self):
+        if not shutil.which("zsh"):
+            self.skipTest("zsh is missing: apt-get install zsh")
+        self.typed_in_zsh("paddle doct", "paddle doctor")
+        self.typed_in_zsh("paddle compare --tol", "--tolerance=")
+        self.typed_in_zsh("paddle status --work", "--workspace=")
+
+    def test_fish(self):
+        if not shutil.which("fish"):
+            self.skipTest("fish is missing: apt-get install fish")
+        script = self.write("paddle.fish", self.paddle("completion", "fish").stdout)
+
+        def offered(line):
+            done = self.run_program("fish", "--no-config", "-c", f"source {script}; complete -C '{line}'", check=0)
+            return [row.split("\t")[0] for row in done.stdout.splitlines()]
+        self.assertEqual(offered("paddle doct"), ["doctor"])
+        self.assertEqual(offered("paddle exp"), ["export"])
+        self.assertIn("--tolerance=", [word if word.endswith("=") else word + "=" for word in offered("paddle compare --tol")])
+        self.assertIn("--workspace", [word.rstrip("=") for word in offered("paddle status --work")])
 
     def test_syntax_of_the_others(self):
         for shell in ("zsh", "fish"):
