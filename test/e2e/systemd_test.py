@@ -133,9 +133,10 @@ class Systemd(EndToEnd):
             until(lambda: self.state(unit, "MainPID") not in ("0", before) and self.state(unit, "ActiveState") == "active", f"{unit} is back")
             until(lambda: self.trainer_log().count("Pass=") > passes + 5, lambda: "it trains again\n" + self.trainer_log()[-3000:])
         # A stop is clean, and the machine starts the job when it boots.
-        self.control("stop", job)
+        self.control("stop", job)  # returns when the target has stopped; the services follow it
         for unit in (pserver, trainer):
-            self.assertEqual(self.state(unit, "ActiveState"), "inactive", unit)
+            until(lambda: self.state(unit, "ActiveState") not in ("active", "deactivating"), f"{unit} has stopped")
+            self.assertEqual((self.state(unit, "ActiveState"), self.state(unit, "Result")), ("inactive", "success"), unit)
         self.assertTrue(os.listdir(os.path.join(self.root, "var/lib/paddle/houses/snapshot")))
         self.inside("systemctl", "poweroff")
         self.machine.wait(120)
