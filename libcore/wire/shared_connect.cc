@@ -42,7 +42,8 @@ pid_t process_behind(const Descriptor& socket) {
   return known && who.uid == ::geteuid() ? who.pid : 0;
 }
 
-// One message that hands over a descriptor.
+// One message that hands over a descriptor. The length has no room for a second one, which would
+// stay open here: the system drops what does not fit.
 struct Handover {
   char sign = 'M';
   iovec part{&sign, 1};
@@ -53,7 +54,7 @@ struct Handover {
     message.msg_iov = &part;
     message.msg_iovlen = 1;
     message.msg_control = control;
-    message.msg_controllen = sizeof control;
+    message.msg_controllen = CMSG_LEN(sizeof(int));
   }
 };
 

@@ -9,6 +9,7 @@
 #include <catch2/catch.hpp>
 #include <cstddef>
 #include <cstring>
+#include <filesystem>
 #include <thread>
 
 #include "base/error.h"
@@ -219,23 +220,63 @@ TEST_CASE("processes find each other by the address of the port") {
   CHECK(connect_shared(io.get_executor(), at) == nullptr);
 }
 
+// A socket that is connected to the listener of `address`, and says nothing.
+Descriptor connected(const std::string& address) {
+  const std::string name = '\0' + ("paddle-pserver " + address);
+  sockaddr_un at{.sun_family = AF_UNIX, .sun_path = {}};
+  std::memcpy(at.sun_path, name.data(), name.size());
+  Descriptor out(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
+  REQUIRE(::connect(out.get(), reinterpret_cast<const sockaddr*>(&at), bytes) == 0);
+  return out;
+}
+
+bool is_cut(asio::io_context& io, const Descriptor& socket) {
+  char byte;
+  for (int i = 0; i < 100; ++i) {
+    io.run_one_for(std::chrono::milliseconds(100));
+    if (::recv(socket.get(), &byte, 1, 0) == 0) return true;
+  }
+  return false;
+}
+
+size_t open_descriptors() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return static_cast<size_t>(std::distance(begin(all), end(all)));
+}
+
 TEST_CASE("who shares no memory in time is disconnected") {
   asio::io_context io{1};
   const std::string address = text("127.0.0.1:0 of ", ::getpid());
   SharedListener listener(io.get_executor(), address, std::chrono::milliseconds(50));
   listener.accept([](std::unique_ptr<Stream>) { FAIL("it has shared nothing"); });
-  const std::string name = '\0' + ("paddle-pserver " + address);
-  sockaddr_un at{.sun_family = AF_UNIX, .sun_path = {}};
-  std::memcpy(at.sun_path, name.data(), name.size());
-  const Descriptor silent(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
-  REQUIRE(::connect(silent.get(), reinterpret_cast<const sockaddr*>(&at), bytes) == 0);
-  char byte;
-  ssize_t got = -1;
-  for (int i = 0; i < 100 && got != 0; ++i) {
-    io.run_one_for(std::chrono::milliseconds(100));
-    got = ::recv(silent.get(), &byte, 1, 0);
-  }
-  CHECK(got == 0);
+  CHECK(is_cut(io, connected(address)));
+  listener.stop();
+}
+
+TEST_CASE("descriptors that nobody asked for are not kept") {
+  asio::io_context io{1};
+  const std::string address = text("127.0.0.1:0 of ", ::getpid());
+  SharedListener listener(io.get_executor(), address);
+  listener.accept([](std::unique_ptr<Stream>) { FAIL("it has shared no memory"); });
+  const Descriptor socket = connected(address);
+  const size_t before = open_descriptors();
+  const int extra[2] = {socket.get(), socket.get()};
+  char sign = 'M';
+  iovec part{&sign, 1};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof extra)] = {};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  cmsghdr* c = CMSG_FIRSTHDR(&message);
+  c->cmsg_level = SOL_SOCKET;
+  c->cmsg_type = SCM_RIGHTS;
+  c->cmsg_len = CMSG_LEN(sizeof extra);
+  std::memcpy(CMSG_DATA(c), extra, sizeof extra);
+  REQUIRE(::sendmsg(socket.get(), &message, MSG_NOSIGNAL) == 1);
+  CHECK(is_cut(io, socket));
+  CHECK(open_descriptors() == before);
   listener.stop();
 }
