@@ -13,6 +13,7 @@ namespace paddle {
 namespace {
 
 constexpr int max_recoveries = 100;  // without a step between them
+constexpr std::chrono::seconds deliver_limit{5};
 
 // A new incarnation, unless the caller gave one: shards tell this process from one that had the
 // same id before.
@@ -243,6 +244,23 @@ void PsClient::save_table(const std::string& param, const TableWriter::Sink& sin
                     links_->wait(what, done, [&] { return end_.check(); });
                   });
   });
+}
+
+// Where steps are repeated, the next process computes this one again.
+void PsClient::deliver() {
+  if (!steps_.any() || exchange_->manner() == ParamExchange::Manner::repeats_steps) return;
+  const auto delivered = [&] {
+    end_.check();
+    return exchange_->settled(steps_.range().step) && rows_.settled(steps_.range().step);
+  };
+  try {
+    if (links_->wait_briefly(delivered, deliver_limit)) return;
+  } catch (const Disrupted&) {
+  } catch (const Rewind&) {
+  }
+  log_warn(
+      "stopped before the pservers had taken all gradients; the next process of this trainer "
+      "says how many are missing");
 }
 
 void PsClient::finish(uint64_t step) {

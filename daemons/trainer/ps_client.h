@@ -78,6 +78,9 @@ class PsClient final : public StepExchange {
   std::optional<uint64_t> collect();
   // A table with is_distributed, as its file has it, from the shards.
   void save_table(const std::string& param, const TableWriter::Sink& sink);
+  // For a trainer that was asked to stop: waits some seconds for the pservers to take what it has
+  // pushed. Async merges gradients while others are on their way, so several steps may be missing.
+  void deliver();
   // This trainer takes no further part in rounds; everything it pushed was applied.
   void finish(uint64_t step);
   // Waits until all trainers have finished.

@@ -92,6 +92,11 @@ class Links : public ShardSender {
   template <class What, class Done, class Check>
   void wait(const What& what, const Done& done, const Check& check);
 
+  // The same for a trainer that was asked to stop: at most this long. Returns whether done() came
+  // true.
+  template <class Done>
+  bool wait_briefly(const Done& done, Time::duration limit);
+
   // How long nothing has come from a shard, on any connection.
   double silent_for(size_t shard) const { return seconds(heard(shard), now()); }
 
@@ -135,6 +140,17 @@ void Links::wait(const What& what, const Done& done, const Check& check) {
     if (stop_asked()) throw Stopped{};
   }
   slept(now() - asleep);
+}
+
+template <class Done>
+bool Links::wait_briefly(const Done& done, Time::duration limit) {
+  flush();
+  const Time end = now() + limit;
+  while (!done()) {
+    if (now() >= end) return false;
+    sleep_until(std::min(end, now() + std::chrono::milliseconds(200)));
+  }
+  return true;
 }
 
 }  // namespace paddle

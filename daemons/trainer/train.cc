@@ -24,8 +24,11 @@ class TrainLoop {
 
   void run() {
     try {
-      work();
-    } catch (const Stopped&) {  // logged below
+      try {
+        work();
+      } catch (const Stopped&) {  // logged below
+      }
+      if (client_ && stop_signal()) client_->deliver();
     } catch (const Error& e) {
       // The peers know already what came from one of them.
       if (client_ && e.kind() != Error::Kind::peer) client_->send_final_error(e.what());

@@ -69,6 +69,10 @@ class AnsweringLinks final : public Links, public Heartbeats {
         .finished = finished, .saved = saved, .result = result, .left = left, .heard = now_}};
   }
 
+  void answer_push(size_t n) {
+    for (const wire::PushPart& p : pushes[n].parts) values_of(p.slice);
+  }
+
   wire::Welcome welcome;
   std::vector<wire::Push> pushes;
   std::vector<wire::Complete> completes;
@@ -184,6 +188,34 @@ TEST_CASE("who had finished leaves when it hears that trainer 0 has saved", "[tr
     CHECK(!finishes);
   }
   CHECK(over == finishes);
+}
+
+// Two steps: the gradient of the second one waits for the answer to the first.
+TEST_CASE("async: who is asked to stop sends what it has merged, within seconds", "[trainer]") {
+  const QuietLog quiet;
+  const bool answers = GENERATE(true, false);
+  OneParameter p(wire::Mode::async);
+  AnsweringLinks& links = *p.links;
+  links.answers_pushes = false;
+  links.welcome.slices = {{.slice = 0, .version = 0}};
+  PsClient& client = p.make_client();
+  float gradient = 1;
+  uint64_t step = client.join(0).step;
+  for (const uint64_t end = step + 2; step < end; ++step) {
+    client.begin_step(step, {}, {});
+    client.push(0, View{.data = &gradient}, step);
+    client.end_step();
+  }
+  REQUIRE(links.pushes.size() == 1);
+  size_t answered = 0;
+  links.after_sleep = [&] {
+    while (answers && answered < links.pushes.size()) links.answer_push(answered++);
+  };
+  const Time begin = links.now();
+  client.deliver();
+  CHECK(links.pushes.size() == (answers ? 2 : 1));
+  CHECK(links.pushes.back().step == (answers ? 1 : 0));
+  CHECK(links.now() - begin <= std::chrono::seconds(5));
 }
 
 // The shard has heard the end of trainer 0, its answer was lost, and the job has ended there.
