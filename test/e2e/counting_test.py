@@ -1,9 +1,11 @@
 """Every gradient counts exactly once, or is reported as lost with its number, in every mode and through every event."""
+import glob
 import os
 import random
 import signal
 
 from cable import Cable, token_flag
+from cluster import until
 from counting import MODES, STEPS, TRAINERS, CountingTest
 from proxy import Plan, Proxy
 from support import main
@@ -15,8 +17,10 @@ EVENTS = ("trainer_kill", "pserver_kill", "empty_pserver", "cut", "pserver_sigte
 
 class Counting(CountingTest):
     def disturb(self, cluster, event, r, proxy):
-        victim = r.randrange(TRAINERS) if event.startswith("trainer") else r.randrange(len(cluster.servers))
-        self.until_done(cluster, r.uniform(0.1, 0.6))
+        of_trainer = event.startswith("trainer")
+        victim = r.randrange(TRAINERS) if of_trainer else r.randrange(len(cluster.servers))
+        # A trainer has to be started again before its part is done: without rounds it may be far ahead of the other one.
+        self.until_done(cluster, r.uniform(0.1, 0.4 if of_trainer else 0.6), victim if of_trainer else 0)
         if event == "trainer_kill":
             cluster.trainers[victim].kill()
             cluster.start_trainer(victim)
@@ -27,11 +31,14 @@ class Counting(CountingTest):
         elif event == "cut":
             proxy.cut_all()
         else:
-            server = cluster.servers[victim]
+            server, self.victim = cluster.servers[victim], victim
             if event == "pserver_sigterm":
                 server.signal(signal.SIGTERM)
                 server.wait(0)
             else:
+                if event == "pserver_kill":
+                    snapshots = next(flag.split("=")[1] for flag in cluster.server_flags(victim) if flag.startswith("--snapshot_dir"))
+                    until(lambda: glob.glob(f"{snapshots}/shard-0/step-*[1-9]*/done"), f"{server.name} has a snapshot")
                 server.kill()
             cluster.start_server(victim)
 
