@@ -1,10 +1,11 @@
-"""paddle export and paddle compare: on models and runs of real trainings."""
+"""paddle export and paddle compare: on models and runs of real trainings. PADDLE_TEST_REAL names a Python with PaddlePaddle 1.8.5
+(python/tests/interop/exported.py says how), which then loads what paddle export wrote of every ready job."""
 import os
 import shutil
 import subprocess
 
 from cluster import write_job
-from support import BUILD, CONFIGS, EndToEnd, main
+from support import BUILD, CONFIGS, PADDLE, SOURCE, EndToEnd, main
 from table_jobs import write_table_job
 
 DIFFERENT = 8
@@ -104,6 +105,25 @@ class Export(EndToEnd):
         done = subprocess.run(["/usr/bin/python3", "-c", script, directory], cwd=self.dir, capture_output=True, text=True, timeout=120,
                               env={"PYTHONPATH": os.path.join(BUILD, "python"), "PATH": os.environ["PATH"], "HOME": self.dir})
         self.assertEqual(done.stdout, "['x'] (2, 1)\n", done.stderr)
+
+    def test_every_ready_job_elsewhere(self):
+        """Each is exported in both forms, and the other reader predicts the same; without PADDLE_TEST_REAL that is another process."""
+        if not os.path.isdir(os.path.join(BUILD, "python", "paddle", "fluid")):
+            self.skipTest("needs the Python package: scripts/build build python")
+        script = os.path.join(SOURCE, "python", "tests", "interop", "exported.py")
+        ours = {"PYTHONPATH": os.path.join(BUILD, "python"), "PADDLE": PADDLE}
+        self.run_program("/usr/bin/python3", script, "write", self.path("ours"), env=ours, check=0)
+        jobs = sorted(n.removesuffix(".json") for n in os.listdir(CONFIGS) if n.endswith(".json"))
+        real = os.environ.get("PADDLE_TEST_REAL")
+        reader, env = (real, {}) if real else ("/usr/bin/python3", ours)
+        done = self.run_program(reader, script, "replay", self.path("ours"), env=env, check=0)
+        self.assertEqual(done.stdout, "".join(f"{job}: the same\n" for job in jobs))
+        bias = self.path("ours", "inference", "fit_a_line", "model", "y_predict.b_0")
+        with open(bias, "r+b") as f:
+            f.seek(-4, os.SEEK_END)
+            f.write(b"\x00\x00\xc8\x42")  # 100
+        done = self.run_program(reader, script, "replay", self.path("ours"), "fit_a_line", env=env, check=1)
+        self.assertRegex(done.stdout, r"^fit_a_line: model: step 0, result 0: .* became .*\n$")
 
     def test_other_outputs_and_one_file(self):
         self.train("recognize_digits_mlp.json", "--num_passes=1", "--save_dir=out")
