@@ -4,9 +4,13 @@ import os
 import re
 import shutil
 import subprocess
+import sys
+import time
 import unittest
 
+from cluster import free_ports
 from debian import copy_of_debian
+from pages import INSIDE, check_steps, read_page, run_steps
 from support import BUILD, PADDLE, SOURCE, EndToEnd, main
 
 FULL = os.environ.get("PADDLE_TEST_FULL") == "1"
@@ -52,9 +56,19 @@ class Installation(EndToEnd):
 @unittest.skipUnless(FULL, "installs packages in a directory: scripts/test --full runs it")
 class DebianPackages(EndToEnd):
     def inside(self, root, *command):
-        enter = 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"'
         env = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive", "HOME": "/root"}
-        return subprocess.run(["unshare", "-m", "sh", "-c", enter, root, *command], env=env, capture_output=True, text=True, check=False)
+        return subprocess.run(["unshare", "-m", "sh", "-c", INSIDE, root, *command], env=env, capture_output=True, text=True, check=False)
+
+    def newcomer(self, root):
+        """The first three chapters of the tutorial by somebody who has installed the packages and nothing else."""
+        begin = time.monotonic()
+        port = free_ports(4)
+        for name, replace in (("1-first-model.md", {}), ("2-four-processes.md", {"7164": str(port), "7174": str(port + 2)}), ("3-clicks.md", {})):
+            steps = run_steps(self, read_page(os.path.join("tutorial", name)), replace, root=root)
+            check_steps(self, steps, [r"step \d+", r"pass-\d+ "])
+        seconds = time.monotonic() - begin
+        print(f"the commands of chapters 1 to 3 took {seconds:.0f} s", file=sys.stderr)
+        self.assertLess(seconds, 15 * 60)
 
     def packages(self):
         missing = [word for word in ("dpkg-buildpackage", "dh", "dh_python3", "lintian") if not shutil.which(word)]
@@ -89,6 +103,7 @@ class DebianPackages(EndToEnd):
         self.assertEqual(done.stdout, "the model is in output/pass-00002\n", done.stderr)
         done = self.inside(root, "python3", "-c", "import paddle.fluid, paddle; print(paddle.__version__)")
         self.assertEqual(done.stdout, version + "\n", done.stderr)
+        self.newcomer(root)
         self.assertIn("paddle:x:", self.inside(root, "cat", "/etc/passwd").stdout)  # the user of the services
         done = self.inside(root, "sh", "-c", "apt-get purge -y -qq paddle python3-paddle paddle-doc && ! command -v paddle")
         self.assertEqual(done.returncode, 0, done.stdout[-2000:] + done.stderr[-2000:])

@@ -61,15 +61,23 @@ def read_page(name, until=None):
     return steps
 
 
-class Terminal:
-    """A shell on a terminal of 80 columns, whose end is the end of all that it started."""
+# $0 is the directory of a Debian; the words behind it are run in there, with a /proc of their own.
+INSIDE = 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"'
 
-    def __init__(self, test, script, environment):
+
+class Terminal:
+    """A shell on a terminal of 80 columns, whose end is the end of all that it started. With `root` it runs in that directory."""
+
+    def __init__(self, test, script, environment, root=None):
         self.terminal, device = pty.openpty()
         fcntl.ioctl(device, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
         env = {"PATH": ":".join([os.path.join(BUILD, "daemons", "paddle"), "/usr/bin", os.environ["PATH"]]), "HOME": test.dir, "TERM": "xterm",
                "LC_ALL": "C.UTF-8", "PYTHONPATH": os.path.join(BUILD, "python"), **environment}
-        self.shell = subprocess.Popen(["/bin/bash", script], cwd=test.dir, env=env, stdin=subprocess.DEVNULL, stdout=device,
+        command = ["/bin/bash", script]
+        if root:
+            command = ["unshare", "-m", "sh", "-c", INSIDE, root, "/bin/bash", "/" + os.path.relpath(script, root)]
+            env = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "TERM": "xterm", "LC_ALL": "C.UTF-8"}
+        self.shell = subprocess.Popen(command, cwd=test.dir, env=env, stdin=subprocess.DEVNULL, stdout=device,
                                       stderr=device, start_new_session=True)
         os.close(device)
         test.addCleanup(self.close)
@@ -97,9 +105,9 @@ class Terminal:
         return written.decode(errors="replace")
 
 
-def run_steps(test, steps, replace=None, environment=None):
+def run_steps(test, steps, replace=None, environment=None, root=None):
     """Runs the commands, with other words for some of theirs ({in the page: here}), and gives each its output. A command that
-    fails is a failure of the test."""
+    fails is a failure of the test. With `root` they run in that directory, a Debian, in its /root/page."""
     replace = replace or {}
 
     def here(text, back=False):
@@ -108,7 +116,10 @@ def run_steps(test, steps, replace=None, environment=None):
         return text
 
     parts = [f"echo '{MARK}{i}'\n{here(step.command)}\n[ $? = 0 ] || exit 1\n" for i, step in enumerate(steps)]
-    written = Terminal(test, test.write("page.sh", "".join(parts) + f"echo '{MARK}{len(steps)}'\n"), environment or {}).read()
+    start = "mkdir -p /root/page && cd /root/page\n" if root else ""
+    script = test.write(os.path.join(os.path.relpath(root, test.dir), "page.sh") if root else "page.sh",
+                        start + "".join(parts) + f"echo '{MARK}{len(steps)}'\n")
+    written = Terminal(test, script, environment or {}, root).read()
     texts = re.split(rf"{MARK}\d+\r?\n", written)[1:]
     for step, text in zip(steps, texts):
         step.output = [line.rstrip() for line in Screen(here(text, back=True)).lines]
