@@ -71,7 +71,7 @@ class DebianPackages(EndToEnd):
         self.assertLess(seconds, 15 * 60)
 
     def packages(self):
-        missing = [word for word in ("dpkg-buildpackage", "dh", "dh_python3", "lintian") if not shutil.which(word)]
+        missing = [word for word in ("dpkg-buildpackage", "dh", "dh_python3", "dh_sphinxdoc", "lintian") if not shutil.which(word)]
         if missing:
             self.skipTest(f"needs {', '.join(missing)} (scripts/setup watching)")
         directory = os.environ.get("PADDLE_TEST_PACKAGES")  # of an earlier scripts/package
@@ -103,6 +103,8 @@ class DebianPackages(EndToEnd):
         self.assertEqual(done.stdout, "the model is in output/pass-00002\n", done.stderr)
         done = self.inside(root, "python3", "-c", "import paddle.fluid, paddle; print(paddle.__version__)")
         self.assertEqual(done.stdout, version + "\n", done.stderr)
+        with open(os.path.join(root, "usr", "share", "doc", "paddle-doc", "html", "index.html"), encoding="utf-8") as f:
+            self.assertIn("parameter-server training system", f.read())
         self.newcomer(root)
         self.assertIn("paddle:x:", self.inside(root, "cat", "/etc/passwd").stdout)  # the user of the services
         done = self.inside(root, "sh", "-c", "apt-get purge -y -qq paddle python3-paddle paddle-doc && ! command -v paddle")
