@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "obs/exchange_times.h"
+
 namespace paddle {
 
 AsyncExchange::AsyncExchange(const SliceLayout& layout, const ExchangeOptions& options,
@@ -53,6 +55,7 @@ void AsyncExchange::push(int32_t param, const std::byte* grad) {
       continue;
     }
     if (++b.merged == 1) ++waiting_;
+    ++exchange_times().queued;
     if (b.merged == queue_size_) ++full_;
     if (!b.on_its_way) send_waiting(slice.group);
   }
@@ -73,6 +76,7 @@ void AsyncExchange::send_waiting(uint32_t group) {
     for (float& g : b.sending) g /= static_cast<float>(b.merged);
   if (b.merged >= queue_size_) --full_;
   --waiting_;
+  exchange_times().queued -= static_cast<int64_t>(b.merged);
   b.merged = 0;
   send(group);
 }

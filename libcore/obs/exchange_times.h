@@ -1,6 +1,9 @@
-// How long a trainer waited for the answers of shards. Like the log there is one per process, and
-// any thread may use it.
+// How long a trainer waited for the answers of shards, and what waits to be sent. Like the log
+// there is one per process, and any thread may use it.
 #pragma once
+
+#include <atomic>
+#include <cstdint>
 
 #include "obs/time_histogram.h"
 
@@ -10,6 +13,7 @@ struct ExchangeTimes {
   TimeHistogram push;  // from a gradient that was sent to the values of the next version
   TimeHistogram pull;  // from a pull to its values
   TimeHistogram push_rows, pull_rows;  // the same of rows of tables
+  std::atomic<int64_t> queued = 0;  // async: gradients of groups of slices that wait for an answer
 };
 
 ExchangeTimes& exchange_times();

@@ -77,6 +77,10 @@ constexpr Metric<TrainerReport> trainer_table[] = {
      [](TrainerIn, Samples& out) { out.put(exchange_times().push.values()); }},
     {"paddle_trainer_pull_seconds", is_histogram, "le", "From a pull to the values that answer it",
      [](TrainerIn, Samples& out) { out.put(exchange_times().pull.values()); }},
+    {"paddle_trainer_queued_gradients", is_gauge, "",
+     "Async: gradients of slices that go together, one for each step, that wait until the one "
+     "before them is answered (--async_queue_size)",
+     [](TrainerIn, Samples& out) { out.put(static_cast<double>(exchange_times().queued)); }},
     {"paddle_trainer_push_rows_seconds", is_histogram, "le",
      "From gradients of rows of a table that were sent to their answer",
      [](TrainerIn, Samples& out) { out.put(exchange_times().push_rows.values()); }},

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/error.h"
+#include "obs/exchange_times.h"
 #include "trainer/exchange_support.h"
 
 using namespace paddle;
@@ -159,7 +160,8 @@ TEST_CASE("async exchange: one push on its way, the rest is merged", "[trainer]"
   t.push(0, 1);
   auto first = t.out.take();
   REQUIRE(first.size() == 1);
-  CHECK(e.may_read(0));  // nothing waits for an answer
+  CHECK(e.may_read(0));                            // nothing waits for an answer
+  const int64_t queued = exchange_times().queued;  // of other cases
   for (const uint64_t step : {1, 2}) {
     CHECK(e.may_begin());
     t.begin(step);
@@ -168,8 +170,10 @@ TEST_CASE("async exchange: one push on its way, the rest is merged", "[trainer]"
   CHECK(t.out.messages.empty());
   CHECK_FALSE(e.may_begin());  // as many are merged as are allowed
   CHECK_FALSE(e.settled(3));
+  CHECK(exchange_times().queued == queued + 2);
   SECTION("the answer lets the merged ones go") {
     t.answer_all(first, 4, 10);
+    CHECK(exchange_times().queued == queued);
     CHECK(t.values[0] == FloatList{10, 10});
     const auto sent = t.out.take();
     REQUIRE(sent.size() == 1);
