@@ -185,7 +185,7 @@ struct TestResult {
   int64_t step = 0;
   template <class Self, class Visit>
   static void each(Self& e, Visit&& visit) {
-    visit("pass", e.pass, "passes that are done");
+    visit("pass", e.pass, "the pass that it has just done, counted from 0");
     visit("samples", e.samples, "samples of the test data");
     visit("cost", e.cost, "mean over the test data");
     visit("evaluators", e.evaluators, "mean over the test data");
