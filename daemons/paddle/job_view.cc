@@ -1,12 +1,14 @@
 #include "paddle/job_view.h"
 
+#include <tuple>
+
 #include "base/error.h"
 
 namespace paddle {
 namespace {
 
 bool behind(const event::Progress& a, const event::Progress& b) {
-  return a.pass != b.pass ? a.pass < b.pass : a.batch < b.batch;
+  return std::tie(a.pass, a.batch, a.step) < std::tie(b.pass, b.batch, b.step);
 }
 
 }  // namespace
@@ -66,6 +68,7 @@ std::string JobView::progress(double time, int columns) {
     now.samples += t.last.samples - t.first_samples;
   }
   if (slowest == nullptr) return "";
+  if (script_) now.step = slowest->last.step;
   now.pass = slowest->last.pass;
   now.batch = slowest->last.batch;
   now.batches = slowest->last.batches;

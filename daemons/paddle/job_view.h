@@ -12,7 +12,9 @@ namespace paddle {
 
 class JobView {
  public:
-  JobView(size_t trainers, int64_t passes) : passes_(passes), trainers_(trainers) {}
+  // `script`: the trainers are Python scripts, of which steps are known instead of passes.
+  JobView(size_t trainers, int64_t passes, bool script = false)
+      : passes_(passes), script_(script), trainers_(trainers) {}
 
   // An event of trainer `index`.
   void take(size_t index, const event::Any& event);
@@ -42,6 +44,7 @@ class JobView {
   std::string waiting(int columns) const;
 
   int64_t passes_, first_pass_ = 0;
+  bool script_;
   std::vector<Trainer> trainers_;
   std::vector<double> costs_;
   std::string model_, last_saved_;

@@ -166,7 +166,7 @@ class Planner {
          {"ports_num", "port", "show_curve", "event_file", "workspace", "http_port"})
       drop_flag(flags, own);  // launch draws the curve
     flags.push_back("--workspace=" + plan_.workspace);
-    if (!plan_.script) flags.push_back(event_flag());
+    flags.push_back(event_flag());
     for (const char* more : {"--logtostderr=true", "--local=false", "--ports_num=1"})
       flags.push_back(more);
     flags.push_back(trainers_flag());

@@ -44,7 +44,7 @@ LaunchScreen::LaunchScreen(const LaunchPlan& plan, const std::string& program,
       quiet_(!options.flag("logtostderr")),
       colour_(terminal_.present() && wants_colour(environment)),
       utf8_(speaks_utf8(environment)),
-      view_(plan.workers.size(), plan.passes),
+      view_(plan.workers.size(), plan.passes, plan.script),
       totals_(plan.workers.size()),
       passes_(plan.passes),
       start_(screen_clock()) {}

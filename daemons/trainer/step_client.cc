@@ -101,6 +101,7 @@ void StepClient::join() {
   step_ = start.step;
   emit(event::Joined{trainer(), client_.trainers(), static_cast<int64_t>(step_)});
   emit(event::Training{.trainer = trainer()});
+  report_.begin();
   if (step_ == 0) {
     keep_first();  // another trainer's may have come
   } else {
@@ -155,7 +156,8 @@ void StepClient::go_between_steps(const Rewind& to) {
   in_step_ = false;
 }
 
-void StepClient::run(Plan& plan, const Program& program, const std::function<void()>& feed) {
+void StepClient::run(Plan& plan, const Program& program, const std::function<void()>& feed,
+                     int64_t samples, const std::function<StepFigures()>& figures) {
   for (bool done = false; !done;) {
     try {
       ready();
@@ -176,12 +178,7 @@ void StepClient::run(Plan& plan, const Program& program, const std::function<voi
   in_step_ = false;
   ++step_;
   client_.report({.step = step_, .batch = step_, .state = "training"});
-  if (events_on() && event_pace_.due()) report_step();
-}
-
-// Costs, samples and passes are the script's own.
-void StepClient::report_step() {
-  emit(event::Progress{.trainer = trainer(), .step = static_cast<int64_t>(step_), .cost = NAN});
+  report_.step_done(trainer(), step_, samples, figures);
 }
 
 // Between two steps: what went wrong is mended and tried again.
@@ -245,7 +242,7 @@ void StepClient::close() {
     if (collects && geo) client_.collect();
   });
   client_.say_bye();
-  if (events_on()) report_step();
+  report_.report(trainer(), step_);
   emit(event::Finished{.trainer = trainer()});
   if (const uint64_t dropped = client_.updates().dropped() + client_.rows().dropped(); dropped > 0)
     log_warn(text(dropped, " gradients were too old and not applied"));

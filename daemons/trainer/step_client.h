@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "exec/plan.h"
-#include "obs/progress.h"
 #include "trainer/ps_client.h"
 #include "trainer/step_protocol.h"
+#include "trainer/step_report.h"
 
 namespace paddle {
 
@@ -33,8 +33,9 @@ class StepClient {
   Remote& remote() { return client_; }
   // One step: a plan of `program` (the trainer half, in geo mode the whole). `feed` gives the plan
   // its feeds, each time that the step is computed. The first step joins the job, and waits for the
-  // pservers.
-  void run(Plan& plan, const Program& program, const std::function<void()>& feed);
+  // pservers. `samples` are in the batch; `figures` is asked after some of the steps, for events.
+  void run(Plan& plan, const Program& program, const std::function<void()>& feed,
+           int64_t samples = 0, const std::function<StepFigures()>& figures = {});
   // A plan of another program, which looks up rows of the job's tables as they are between two
   // steps.
   void look_up(Plan& plan, uint64_t step, const std::function<void()>& feed);
@@ -58,7 +59,6 @@ class StepClient {
   void first_values();
   void hold();
   bool moved() const;
-  void report_step();
   bool go_to(const Rewind& to);
   void go_between_steps(const Rewind& to);
   template <class Body>
@@ -76,7 +76,7 @@ class StepClient {
   uint64_t step_ = 0;
   bool joined_ = false, closed_ = false, broken_ = false;
   bool in_step_ = false;  // the step at hand has begun
-  Pace event_pace_{0.2};
+  StepReport report_;
 };
 
 }  // namespace paddle

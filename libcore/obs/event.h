@@ -83,13 +83,15 @@ struct Progress {
     visit("trainer", e.trainer, "its id; 0 without pservers");
     visit("step", e.step, "batches that it has done since the job began");
     visit("pass", e.pass, "passes that are done");
-    visit("passes", e.passes, "number of passes");
-    visit("batch", e.batch, "batches of the present pass that are done");
+    visit("passes", e.passes, "number of passes; 0: not known, of a Python script");
+    visit("batch", e.batch, "batches of the present pass that are done; of a Python script 0");
     visit("batches", e.batches, "batches of this trainer in a pass; 0: not known");
     visit("samples", e.samples, "samples since the job began");
     visit("samples_per_second", e.samples_per_second, "since the event before");
-    visit("cost", e.cost, "mean over the present pass");
-    visit("evaluators", e.evaluators, "mean over the present pass");
+    visit("cost", e.cost,
+          "mean over the present pass; of a Python script that fetches its loss, a recent one");
+    visit("evaluators", e.evaluators,
+          "mean over the present pass; of a Python script, other numbers that it fetches");
   }
 };
 

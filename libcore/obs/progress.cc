@@ -82,9 +82,11 @@ std::string fitting_line(const std::vector<LinePart>& parts, int columns) {
 
 std::string progress_line(const ProgressNow& now, double samples_per_second, double seconds_left,
                           int columns) {
-  std::vector<LinePart> parts = {{0, pass_text(now.pass, now.passes)},
-                                 {3, count_text("batch", now.batch, now.batches)},
-                                 {1, "cost " + value_text(now.cost)}};
+  const bool script = now.step >= 0;
+  std::vector<LinePart> parts = {
+      {0, script ? text("step ", now.step) : pass_text(now.pass, now.passes)},
+      {3, script ? "" : count_text("batch", now.batch, now.batches)},
+      {1, script && !std::isfinite(now.cost) ? "" : "cost " + value_text(now.cost)}};
   int rank = 4;
   for (const auto& [name, value] : now.evaluators) {
     parts.push_back({rank, name + " " + value_text(value)});

@@ -18,6 +18,7 @@ struct ProgressNow {
   int64_t samples = 0;             // since the start
   double cost = 0;
   event::Evaluators evaluators;
+  int64_t step = -1;  // of a Python script, whose passes and batches are not known
 };
 
 // A part of a line and its rank: 0 is the most important one. Empty parts are left out.
@@ -31,7 +32,8 @@ std::string fitting_line(const std::vector<LinePart>& parts, int columns);
 
 // "pass 3/100  batch 120/938  cost 0.123  error 0.0200  12 k samples/s  1:02 left" in less than
 // `columns`: the rate gets shorter (12 k/s), then the least important parts are left out. Negative
-// rates and times are not known and left out.
+// rates and times are not known and left out. Of a script "step 4711  cost 0.123  12 k samples/s",
+// without the cost where that is not known.
 std::string progress_line(const ProgressNow& now, double samples_per_second, double seconds_left,
                           int columns);
 

@@ -22,10 +22,10 @@ void put_evaluators(const event::Evaluators& values, Samples& out) {
   for (const auto& [name, value] : values) out.put({{"evaluator", name}}, value);
 }
 
-// Of a Python script only its steps are known.
+// Passes of a Python script are not known, samples and costs where it feeds and fetches them.
 template <class Number>
-void put_known(TrainerIn r, Samples& out, Number value) {
-  if (!r.script) out.put(static_cast<double>(value));
+void put_known(TrainerIn r, Samples& out, Number value, bool known = false) {
+  if (!r.script || known) out.put(static_cast<double>(value));
 }
 
 constexpr Metric<TrainerReport> trainer_table[] = {
@@ -48,11 +48,16 @@ constexpr Metric<TrainerReport> trainer_table[] = {
      [](TrainerIn r, Samples& out) { put_known(r, out, r.progress.passes); }},
     {"paddle_trainer_samples", is_gauge, "",
      "Samples since the job began; goes back with a rollback",
-     [](TrainerIn r, Samples& out) { put_known(r, out, r.progress.samples); }},
+     [](TrainerIn r, Samples& out) {
+       put_known(r, out, r.progress.samples, r.progress.samples > 0);
+     }},
     {"paddle_trainer_samples_per_second", is_gauge, "", "Samples per second, of the last moment",
-     [](TrainerIn r, Samples& out) { put_known(r, out, r.progress.samples_per_second); }},
-    {"paddle_trainer_cost", is_gauge, "", "Cost, mean over the present pass",
-     [](TrainerIn r, Samples& out) { put_known(r, out, r.progress.cost); }},
+     [](TrainerIn r, Samples& out) {
+       put_known(r, out, r.progress.samples_per_second, r.progress.samples > 0);
+     }},
+    {"paddle_trainer_cost", is_gauge, "",
+     "Cost, mean over the present pass; of a Python script the loss that it fetched last",
+     [](TrainerIn r, Samples& out) { put_known(r, out, r.progress.cost, r.fetches_cost); }},
     {"paddle_trainer_evaluator", is_gauge, "evaluator", "Evaluators, mean over the present pass",
      [](TrainerIn r, Samples& out) { put_evaluators(r.progress.evaluators, out); }},
     {"paddle_trainer_test_cost", is_gauge, "", "Cost of the last test; trainer 0 tests",

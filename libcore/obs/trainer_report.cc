@@ -1,5 +1,7 @@
 #include "obs/trainer_report.h"
 
+#include <cmath>
+
 #include "obs/json.h"
 
 namespace paddle {
@@ -31,6 +33,7 @@ struct TakeEvent {
   }
   void operator()(const event::Progress& e) const {
     r.progress = e;
+    r.fetches_cost = r.fetches_cost || std::isfinite(e.cost);
     r.waiting.clear();
   }
   void operator()(const event::PassEnded& e) const {

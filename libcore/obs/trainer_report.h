@@ -14,7 +14,8 @@ struct TrainerReport {
   std::string state = "starting";  // then joined, training, finished
   std::string waiting;             // for whom and since when; "" while it does not
   int64_t trainer = 0, trainers = 1;
-  bool script = false;  // whose costs, samples and passes nobody knows
+  bool script = false;        // whose passes nobody knows
+  bool fetches_cost = false;  // a finite cost was seen: from then on NaN is one too
   event::Progress progress;
   event::TestResult test;
   bool tested = false;

@@ -3,6 +3,7 @@
 
 #include "base/suggest.h"
 #include "bindings.h"
+#include "figures.h"
 #include "graph/find_tables.h"
 #include "job.h"
 
@@ -139,7 +140,9 @@ py::list PyExecutor::run(const ProgramPtr& program, const ScopePtr& scope, const
     Plan& plan = executor_->plan(*program, scope->scope, fed.names, fetches);
     std::vector<Tensor> copies(fed.tensors.size());
     if (job) {
-      job->run(plan, *program, [&] { feed_plan(plan, fed.tensors, copies); });
+      job->run(
+          plan, *program, [&] { feed_plan(plan, fed.tensors, copies); }, samples_in(fed.tensors),
+          [&] { return figures_of(plan, *program, fetches); });
     } else {
       const auto feeds = [&] { feed_plan(plan, fed.tensors, copies); };
       const uint64_t at = step < 0 ? program->next_step++ : static_cast<uint64_t>(step);
@@ -173,7 +176,9 @@ int64_t PyExecutor::run_pass(const ProgramPtr& program, const ScopePtr& scope,
   const auto step = [&](const Batch& batch) -> Plan& {
     Plan& plan = executor_->plan(*program, scope->scope, options.feeds, options.fetches);
     std::vector<Tensor> copies(batch.fields.size());
-    job->run(plan, *program, [&] { feed_plan(plan, batch.fields, copies); });
+    job->run(
+        plan, *program, [&] { feed_plan(plan, batch.fields, copies); }, samples_in(batch.fields),
+        [&] { return figures_of(plan, *program, options.fetches); });
     return plan;
   };
   return ordered_pass(std::move(sources), step, options);

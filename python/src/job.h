@@ -40,8 +40,9 @@ class PyJob : public std::enable_shared_from_this<PyJob> {
   // Called with the scope's mutex held and without the GIL.
   void begin(const ScopePtr& scope);
   Remote& remote() { return client_->remote(); }
-  void run(Plan& plan, const Program& program, const std::function<void()>& feed) {
-    client_->run(plan, program, feed);
+  void run(Plan& plan, const Program& program, const std::function<void()>& feed, int64_t samples,
+           const std::function<StepFigures()>& figures) {
+    client_->run(plan, program, feed, samples, figures);
   }
 
   void look_up(Plan& plan, uint64_t step, const std::function<void()>& feed) {

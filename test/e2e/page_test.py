@@ -8,9 +8,29 @@ from urllib.parse import urlsplit
 
 import browser
 from cluster import Cluster, Process, until, write_job
-from support import PADDLE, EndToEnd, main
+from support import BUILD, PADDLE, EndToEnd, main
 
 PICTURES = os.environ.get("PADDLE_TEST_PICTURES", "")  # a directory that gets screenshots
+
+SCRIPT = """
+import os
+import numpy as np
+import paddle.fluid as fluid
+x = fluid.data('x', [-1, 6])
+y = fluid.data('y', [-1, 1])
+loss = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(x, 1), y))
+quarter = fluid.layers.mean(fluid.layers.fill_constant([4], 'float32', 0.25))
+fluid.optimizer.SGD(0.001).minimize(loss)
+t = fluid.DistributeTranspiler()
+t.transpile(trainer_id=int(os.environ['PADDLE_INIT_TRAINER_ID']), pservers=os.environ['PADDLE_INIT_PSERVERS'], trainers=2)
+main = t.get_trainer_program()
+exe = fluid.Executor(fluid.CPUPlace())
+exe.run(fluid.default_startup_program())
+rng = np.random.RandomState(1)
+while True:
+    batch = rng.randn(8, 6).astype('float32')
+    exe.run(main, feed={'x': batch, 'y': batch.sum(1, keepdims=True)}, fetch_list=[loss, quarter])
+"""
 
 
 def fetch(address, headers=None, most=1 << 20):
@@ -107,6 +127,33 @@ class Page(EndToEnd):
         self.picture(page, "back")
         self.check_use(page)
         self.assertEqual(page.errors(), [])
+
+    @unittest.skipUnless(os.path.exists(os.path.join(BUILD, "python", "paddle", "__init__.py")), "needs the Python package: scripts/build build python")
+    @unittest.skipIf(browser.missing(), f"needs {browser.missing()}")
+    def test_a_python_script(self):
+        """Its steps, the loss and the other number that it fetches, and not its passes."""
+        self.write("train.py", SCRIPT)
+        launch = Process(self.dir, "launch", {"PYTHONPATH": os.path.join(BUILD, "python")})
+        self.addCleanup(launch.kill)
+        launch.start(PADDLE, "launch", "--server_num=1", "--worker_num=2", "--config=train.py", "--python=/usr/bin/python3",
+                     "--event_file=events.jsonl", f"--workspace={self.path('w')}")
+        page = browser.Browser(self)
+        page.open(launch.wait_line(r"watch the job at (\S+)"))
+        until(lambda: page.text("state") == "training", lambda: page.text("state") + launch.log()[-3000:])
+        until(lambda: page.run("return document.querySelectorAll('#chart path').length") == 2, "a curve for each trainer")
+        tiles = page.text("tiles")
+        for wanted in (r"Step\s+\d+", r"Pass\s+–", r"Cost\s+[\d.]+", r"Samples per second\s+\d", r"mean_1.tmp_0\s+0\.25"):
+            self.assertRegex(tiles, wanted)
+        self.assertEqual(page.errors(), [])
+        launch.signal(15)
+        launch.wait()
+        with open(self.path("events.jsonl"), encoding="utf-8") as f:
+            events = [json.loads(line) for line in f]
+        steps = [e for e in events if e["event"] == "progress"]
+        self.assertEqual({e["trainer"] for e in steps}, {0, 1})
+        for e in steps:
+            self.assertEqual((e["samples"], e["passes"], e["evaluators"]), (8 * e["step"], 0, {"mean_1.tmp_0": 0.25}))
+        self.assertLess(steps[-1]["cost"], steps[0]["cost"])
 
     def press(self, page, name):
         """As somebody without a mouse does: the focus on the thing with this name, then Enter."""

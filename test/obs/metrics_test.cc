@@ -119,12 +119,20 @@ TEST_CASE("a histogram counts up to each bound, and everything", "[obs]") {
   CHECK_THAT(out.lines(), Contains("t_sum 60.001032001\n"));
 }
 
-TEST_CASE("of a Python script only the steps are known", "[obs]") {
+TEST_CASE("of a Python script steps are known, and what it feeds and fetches", "[obs]") {
   TrainerReport r;
   take_event(r, event::Started{"0.1.0", "j", ""});
   take_event(r, event::Progress{.step = 7, .cost = std::nan("")});
   CHECK_THAT(trainer_metrics(r), Contains("paddle_trainer_step 7\n"));
   CHECK_THAT(trainer_metrics(r), !Contains("paddle_trainer_cost"));
+  CHECK_THAT(trainer_metrics(r), !Contains("paddle_trainer_samples"));
+  take_event(r, event::Progress{.step = 8, .samples = 64, .samples_per_second = 5, .cost = 0.5});
+  CHECK_THAT(trainer_metrics(r), Contains("paddle_trainer_cost 0.5\n"));
+  CHECK_THAT(trainer_metrics(r), Contains("paddle_trainer_samples 64\n"));
+  CHECK_THAT(trainer_metrics(r), Contains("paddle_trainer_samples_per_second 5\n"));
+  CHECK_THAT(trainer_metrics(r), !Contains("paddle_trainer_passes"));
+  take_event(r, event::Progress{.step = 9, .cost = std::nan("")});  // it diverges
+  CHECK_THAT(trainer_metrics(r), Contains("paddle_trainer_cost NaN\n"));
 }
 
 TEST_CASE("metrics of a trainer follow its events", "[obs]") {

@@ -48,6 +48,10 @@ TEST_CASE("progress line", "[obs]") {
           "pass 12/100  batch 921/938  cost 0.130  accuracy 0.960  61 k/s  1:02 left");
     CHECK(progress_line(at(2, 40, 0), 500, 62, 40) == "pass 3/10  cost 0.250  1:02 left");
     CHECK(progress_line(at(2, 40, 0), 500, 62, 5) == "pass");
+    ProgressNow script{.cost = 0.25, .step = 4711};
+    CHECK(progress_line(script, 500, -1, 100) == "step 4711  cost 0.250  500 samples/s");
+    script.cost = NAN;
+    CHECK(progress_line(script, -1, -1, 100) == "step 4711");
   }
   SECTION("short numbers") {
     const std::pair<double, const char*> values[] = {

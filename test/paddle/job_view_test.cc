@@ -26,6 +26,12 @@ TEST_CASE("view of a job", "[paddle]") {
     view.take(1, at(2, 0, 150, 1));
     CHECK(view.progress(12, 120).find("pass 3/10  batch 0  cost 2.00  ") == 0);
   }
+  SECTION("of a script the step of the slowest trainer") {
+    JobView scripts(2, 0, true);
+    scripts.take(0, event::Progress{.step = 30, .samples = 300, .cost = 1});
+    scripts.take(1, event::Progress{.step = 28, .samples = 280, .cost = 3});
+    CHECK(scripts.progress(1, 100) == "step 28  cost 2.00");
+  }
   SECTION("time left by batches where a pass has a known length") {
     event::Progress p = at(0, 0, 0, 1);
     p.batches = 100;

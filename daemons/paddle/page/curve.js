@@ -6,7 +6,7 @@ function tiles() {
   const p = slowest && slowest.progress;
   const rows = [
     ["Step", p ? String(Math.max(...all.map(t => t.progress.step))) : "–"],
-    ["Pass", p ? `${Math.min(p.pass + 1, p.passes || p.pass + 1)}` : "–", p && p.passes ? ` of ${p.passes}${p.batches ? `, batch ${p.batch} of ${p.batches}` : ""}` : ""],
+    ["Pass", p && (p.passes || p.batches) ? `${Math.min(p.pass + 1, p.passes || p.pass + 1)}` : "–", p && p.passes ? ` of ${p.passes}${p.batches ? `, batch ${p.batch} of ${p.batches}` : ""}` : ""],
     ["Cost", costs.length ? short(costs.reduce((a, b) => a + b) / costs.length) : "–"],
     ["Samples per second", active.length ? count(active.reduce((a, t) => a + (t.progress.samples_per_second || 0), 0)) : "–"],
     ["Time left", left === null ? "–" : duration(left)],
