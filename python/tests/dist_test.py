@@ -192,7 +192,7 @@ class Faults(JobCase):
         self.stop("s0", signal.SIGINT, -signal.SIGINT)
         self.assertIn("KeyboardInterrupt", self.log("t1"))
         self.assertIn("KeyboardInterrupt", self.log("s0"))
-        self.assertLess(time.monotonic() - begun, 10)
+        self.assertLess(time.monotonic() - begun, 40)  # FLAGS_rpc_deadline is 60 s
 
 
 class Modes(JobCase):

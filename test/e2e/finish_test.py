@@ -83,7 +83,7 @@ class Saving(UnevenTest):
         self.check(cluster)
 
     def test_trainer_0_does_not_return(self):
-        cluster = self.finished("never-", server_flags=["--peer_timeout=3"])
+        cluster = self.finished("never-", server_flags=["--peer_timeout=6"])
         cluster.trainers[0].kill()
         cluster.trainers[1].wait(7)
         self.assertIn("trainer 0 has finished, and went away before it saved", cluster.trainers[1].log())

@@ -53,7 +53,7 @@ class Identity(FaultTest):
         begin = time.monotonic()
         cluster.start_trainer(1).wait_line(rf"trainer 1 is \S+:{gone}, silent for .*joins when its lease ends, in \d+ s")
         cluster.trainers[1].wait_line("joined as trainer 1 of 2")
-        self.assertLess(time.monotonic() - begin, 30)
+        self.assertLess(time.monotonic() - begin, 60)
         self.check_bits(cluster)
 
 
@@ -114,7 +114,7 @@ class Deadlines(FaultTest):
             self.assertRegex(t.log(), rf"pserver 127.0.0.1:{cluster.ports[1][0]} has not answered for \d+ s \(--peer_timeout")
             # What a pserver said before it stood still is no news: nobody waits for itself.
             self.assertNotRegex(t.log(), rf"waiting for .*which is waiting for trainer {i} ")
-        self.assertLess(time.monotonic() - begin, 25)
+        self.assertLess(time.monotonic() - begin, 40)
 
     def test_a_trainer_that_never_comes(self):
         cluster = self.cluster("never-", server_flags=["--peer_timeout=3"])

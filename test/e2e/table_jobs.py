@@ -31,12 +31,13 @@ def write_table_job(test, optimizer="adam", size="[-1, 8]", keys="", low=-2**63,
     """Ids that repeat within a record and between the slots, some much more often than others."""
     draw = random.Random(5)
     ids = [draw.randint(low, high) for _ in range(count)]
-    with open(test.path("records.txt"), "w", encoding="ascii") as f:
-        for _ in range(records):
-            label = draw.randint(0, 1)
-            words = [draw.choice(ids[label * count // 3:(label + 2) * count // 3]) for _ in range(draw.randint(1, 4))]
-            more = [ids[int(count * draw.random()**3)] for _ in range(2)]
-            print(len(words), *words, len(more), *more, 1, label, file=f)
+    lines = []
+    for _ in range(records):
+        label = draw.randint(0, 1)
+        words = [draw.choice(ids[label * count // 3:(label + 2) * count // 3]) for _ in range(draw.randint(1, 4))]
+        more = [ids[int(count * draw.random()**3)] for _ in range(2)]
+        lines.append(" ".join(map(str, [len(words), *words, len(more), *more, 1, label])))
+    test.write("records.txt", "\n".join(lines) + "\n")
     text = JOB.replace("SIZE", size).replace("KIND", f'"{kind}"').replace("KEYS", keys)
     text = text.replace("OPTIMIZER", optimizer).replace("OPTIONS", options).replace("BATCH", str(batch))
     return test.write(f"{kind}-{optimizer}.json", text)

@@ -63,7 +63,7 @@ class FinalError(EndToEnd):
         self.assertRegex(cluster.trainers[0].log(), r"the job ended: trainer 1 .* was lost .*; its last error: bad.csv:20[12]: ")
 
     def test_wait(self):
-        cluster = self.cluster("wait", "--peer_timeout=4").start()
+        cluster = self.cluster("wait", "--peer_timeout=10").start()  # paddle status asks before
         cluster.trainers[1].wait(3)
         for s in cluster.servers:
             s.wait_line(r"trainer 1 \(.*\) is lost: .*; its last error: bad.csv:20[12]: ")
