@@ -1,10 +1,10 @@
 #include <catch2/catch.hpp>
-#include <filesystem>
 #include <future>
 
 #include "paddle/doctor_checks.h"
 #include "paddle/doctor_gather.h"
 #include "paddle/within.h"
+#include "support/temporary.h"
 #include "wire/certificate_dates.h"
 #include "wire/make_certificates.h"
 
@@ -217,16 +217,14 @@ TEST_CASE("doctor: nobody waits for work that does not end", "[paddle]") {
 }
 
 TEST_CASE("dates of certificates", "[paddle]") {
-  const std::string directory =
-      (std::filesystem::temp_directory_path() / "paddle-doctor-test").string();
-  std::filesystem::remove_all(directory);
+  const TemporaryDirectory made;
+  const std::string directory = made.path() + "/certificates";
   wire::make_certificates(directory, {{"observer", {}}}, {.days = 30, .from_day = -10});
   const wire::CertificateDates dates = wire::certificate_dates(directory + "/observer.pem");
   CHECK(dates.role == "observer");
   CHECK(dates.until - dates.from == Approx(30 * 86400.).margin(3600));
   CHECK_THROWS_WITH(wire::certificate_dates(directory + "/observer.key"),
                     Contains("holds no certificate"));
-  std::filesystem::remove_all(directory);
 }
 
 }  // namespace doctor_test
