@@ -16,6 +16,7 @@ struct JobState {
   Admissions admissions = {};
   uint64_t epoch = 0, base_step = 0;  // of the values that the epoch began with
   std::string init, configured_by;
+  std::vector<wire::Origin> origins = {};           // of the values at base_step
   std::shared_ptr<const std::string> program = {};  // of the shard; snapshots share it
   std::string failure = {};                         // why the job ended, "" while it goes on
   std::unique_ptr<Store> store = {};                // where there are values

@@ -24,16 +24,26 @@ std::optional<wire::LastPush> push_before(const std::optional<wire::LastPush>& p
   return wire::LastPush{step - 1, p->begin, p->begin};
 }
 
+// Where values come from that are taken from this process at a version.
+std::vector<wire::Origin> origins_from(const JobState& now, uint64_t instance, uint64_t version) {
+  std::vector<wire::Origin> out = now.origins;
+  out.push_back({instance, version});
+  if (out.size() > wire::max_origins) out.erase(out.begin());
+  return out;
+}
+
 // Snapshots of the store from now on.
-void watch_store(SnapshotMaker& maker, const JobState& now, const Snapshot* from) {
+void watch_store(SnapshotMaker& maker, const JobState& now, uint64_t instance,
+                 const Snapshot* from) {
   maker.watch(
       now.store.get(), now.sync(),
-      [&now](uint64_t of) {
+      [&now, instance](uint64_t of) {
         Snapshot s{.identity = now.identity,
                    .init = now.init,
                    .configured_by = now.configured_by,
                    .epoch = now.epoch,
                    .step = of,
+                   .origins = origins_from(now, instance, of),
                    .program = now.program};
         for (const Member& m : now.members.all())
           s.members.push_back({m.state == MemberState::finished || m.state == MemberState::gone,
@@ -70,6 +80,7 @@ void restore_members(const Snapshot& from, Members& members, Store& store, Time 
 void JobValues::restore(Snapshot snapshot) {
   state_.init = snapshot.init;
   state_.configured_by = snapshot.configured_by;
+  state_.origins = snapshot.origins;
   state_.epoch = snapshot.epoch;
   state_.program = snapshot.program;
   state_.base_step = snapshot.step;
@@ -112,6 +123,7 @@ void JobValues::configure(PeerId from, uint64_t id, wire::Configure given) {
   state_.program = program;
   state_.epoch = c.epoch;
   state_.base_step = c.step;
+  state_.origins = setup_->continues ? c.origins : std::vector<wire::Origin>{};
   if (c.reset) state_.members.begin_again(0, context_.now);
   c.reset ? maker_.remove_after(c.step) : maker_.begin_job();
   proceed();
@@ -218,6 +230,7 @@ std::string JobValues::go_back(const SnapshotLoad& load) {
   }
   state_.init = setup_->snapshot->init;
   state_.configured_by = setup_->snapshot->configured_by;
+  state_.origins = setup_->snapshot->origins;
   state_.program = setup_->snapshot->program;
   state_.epoch = load.what.epoch;
   state_.base_step = load.what.step;
@@ -316,7 +329,7 @@ void JobValues::finish_setup() {
   for (Member& m : state_.members.all())
     m.steps.assign(store.parts().size(), s.continues ? wire::unknown_steps : 0);
   if (s.snapshot) restore_members(*s.snapshot, state_.members, store, context_.now);
-  watch_store(maker_, state_, s.snapshot ? &*s.snapshot : nullptr);
+  watch_store(maker_, state_, context_.instance, s.snapshot ? &*s.snapshot : nullptr);
   state_.exchange = std::make_unique<Exchange>(context_, store, state_.members, maker_,
                                                state_.identity.mode, state_.epoch);
   for (const Slice& slice : store.slices())

@@ -116,6 +116,7 @@ wire::Welcome welcome(const Context& context, const Job* job, const SnapshotMake
   const JobState& state = job->state();
   w.epoch = state.epoch;
   w.base = state.base_step;
+  w.origins = state.origins;
   w.saved = state.members.saved();
   w.result = has_result(state.members);
   w.state = job->values().state();

@@ -107,6 +107,15 @@ SnapshotMember member_of(const form::Member& m) {
   return out;
 }
 
+// Copied as bytes: the verifier does not see to the alignment of elements.
+std::vector<form::Origin> origins_of(const form::Snapshot& f) {
+  std::vector<form::Origin> out(f.origins() ? f.origins()->size() : 0);
+  if (!out.empty())
+    std::memcpy(static_cast<void*>(out.data()), f.origins()->Data(),
+                out.size() * sizeof(form::Origin));
+  return out;
+}
+
 Snapshot snapshot_of(const form::Snapshot& f, std::vector<ValueRecord>& values) {
   Snapshot s{
       .identity = {.job = f.job()->str(),
@@ -134,6 +143,7 @@ Snapshot snapshot_of(const form::Snapshot& f, std::vector<ValueRecord>& values) 
   if (f.tables() != nullptr)
     for (const form::SparseTable* t : *f.tables()) s.tables.push_back(snapshot_table(*t));
   for (const form::Member* m : *f.members()) s.members.push_back(member_of(*m));
+  for (const form::Origin& o : origins_of(f)) s.origins.push_back({o.instance(), o.version()});
   return s;
 }
 
@@ -152,12 +162,15 @@ std::string write_manifest(const Snapshot& s, const std::vector<ValueRecord>& va
   const auto members = b.CreateVector(members_of(b, s));
   const auto tables = b.CreateVector(tables_of(b, s));
   const auto job = b.CreateString(s.identity.job), digest = b.CreateString(s.identity.program);
+  std::vector<form::Origin> from;
+  for (const wire::Origin& o : s.origins) from.emplace_back(o.instance, o.version);
+  const auto origins = b.CreateVectorOfStructs(from);
   const auto init = b.CreateString(s.init), by = b.CreateString(s.configured_by);
   const auto program =
       b.CreateVector(reinterpret_cast<const uint8_t*>(s.program->data()), s.program->size());
   b.Finish(form::CreateSnapshot(b, job, digest, static_cast<uint8_t>(s.identity.mode),
                                 s.identity.shard, s.identity.shards, init, by, s.epoch, s.step,
-                                program, slices, variables, members, tables),
+                                program, slices, variables, members, tables, origins),
            form::SnapshotIdentifier());
   return seal(magic, b);
 }
@@ -173,7 +186,8 @@ Snapshot read_manifest(std::string_view bytes, const std::string& name,
   need(content.bytes >= 8 && form::VerifySnapshotBuffer(verifier), "is damaged");
   const form::Snapshot& f = *form::GetSnapshot(content.data());
   need(f.mode() <= static_cast<uint8_t>(wire::Mode::geo) && f.members()->size() > 0 &&
-           f.members()->size() <= 65535,
+           f.members()->size() <= 65535 &&
+           (f.origins() == nullptr || f.origins()->size() <= wire::max_origins),
        "tells of a job that is not possible");
   return snapshot_of(f, values);
 }

@@ -55,6 +55,7 @@ struct Snapshot {
   Identity identity;
   std::string init, configured_by;
   uint64_t epoch = 0, step = 0;
+  std::vector<wire::Origin> origins = {};  // of the values; the process that wrote it comes last
   std::shared_ptr<const std::string> program;  // of the shard, as schemas/program.fbs; shared with
                                                // the job and other snapshots of it
   std::vector<SnapshotSlice> slices;

@@ -162,9 +162,10 @@ void JoinDriver::join(size_t shard, uint64_t id) {
   const JoinDecision& d = joining_.decision();
   uint64_t step = d.step;
   if (joining_.hello().mode != wire::Mode::sync) {
-    step = std::max({step, p_.exchange.updates().pushed_to(shard), p_.rows.pushed(shard)});
-    p_.exchange.updates().joining(shard, step, joining_.slice_states(),
-                                  joining_.answers().base(shard));
+    const ShardValues values = joining_.answers().values(shard);
+    SentUpdates& updates = p_.exchange.updates();
+    step = std::max({step, updates.may_hold(shard, values), p_.rows.pushed(shard)});
+    updates.joining(shard, step, joining_.slice_states(), values);
     p_.rows.joining(shard, step, joining_.slice_states());
   }
   p_.links.request(shard, id, wire::Join{d.epoch, step});
@@ -193,6 +194,7 @@ void JoinDriver::configure(size_t shard) {
     d.step = std::min(d.step, p_.exchange.updates().version(i));
   }
   if (d.step == ~uint64_t{0}) d.step = 0;
+  d.origins = p_.exchange.updates().origins(shard);
   send(lent);
 }
 

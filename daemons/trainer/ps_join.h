@@ -52,6 +52,7 @@ struct JoinDecision {
   bool unknown_steps = false;  // join: a shard does not remember how far this trainer was
   bool knows_step = true;      // join: false where no shard remembers how far this trainer was
   std::optional<wire::Position> place;  // join: where the data of `step` begins
+  std::vector<wire::Origin> origins;    // configure: of values that continue
   std::string why;                      // for the log: whom or what this is about
 };
 

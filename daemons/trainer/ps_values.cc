@@ -38,7 +38,8 @@ wire::Configure configure_message(const Cut& cut, size_t shard,
                       .reset = d.reset,
                       .continues = d.continues,
                       .values_digest = init,
-                      .program = to_flatbuffer(cut.pservers[shard])};
+                      .program = to_flatbuffer(cut.pservers[shard]),
+                      .origins = d.origins};
   for (size_t i = 0; i < cut.slices.size(); ++i) {
     const SliceSpec& s = cut.slices[i];
     if (s.shard == shard)

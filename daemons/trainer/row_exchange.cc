@@ -197,8 +197,11 @@ void RowExchange::join(uint64_t epoch, uint64_t step, std::span<const wire::Slic
     p.pulling = p.landing = false;
     p.version = mode_ == wire::Mode::sync ? 0 : there.version;
     if (mode_ != wire::Mode::sync && there.last_step != wire::unknown_steps) {
-      // A process that joins for the first time goes on behind what was pushed before it.
-      const uint64_t had = joined_once_ ? p.steps.answered : step;
+      // A process that joins for the first time goes on behind what was pushed before it. Where
+      // steps are computed again, goes_on() counts those that are not.
+      const uint64_t had = !joined_once_          ? step
+                           : repeats_steps(mode_) ? there.last_step
+                                                  : p.steps.answered;
       p.steps.answered = p.steps.pushed = there.last_step;
       if (had > p.steps.answered) lost_[index] += had - p.steps.answered;
     }

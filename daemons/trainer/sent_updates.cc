@@ -1,6 +1,7 @@
 #include "trainer/sent_updates.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace paddle {
 
@@ -9,6 +10,7 @@ SentUpdates::SentUpdates(const SliceLayout& layout, const UpdateKind& kind)
 
 void SentUpdates::pushed(uint32_t slice, uint64_t step) {
   slices_[slice].pushed = std::max(slices_[slice].pushed, step + 1);
+  slices_[slice].origins.pushed(step + 1);
 }
 
 void SentUpdates::arrived(const wire::ValuesPart& values, bool answers) {
@@ -18,42 +20,65 @@ void SentUpdates::arrived(const wire::ValuesPart& values, bool answers) {
     s.answered = s.pushed;
   }
   s.arrived = values.version;
+  s.origins.arrived(values.version);
   s.included = s.answered;
   dropped_ += values.dropped;
 }
 
-uint64_t SentUpdates::pushed_to(size_t shard) const {
+uint64_t SentUpdates::may_hold(size_t shard, const ShardValues& values) const {
   uint64_t most = 0;
   for (size_t i = 0; i < slices_.size(); ++i)
-    if (layout_.slices[i].shard == shard) most = std::max(most, slices_[i].pushed);
+    if (layout_.slices[i].shard == shard)
+      most = std::max(most, slices_[i].origins.find(values, slices_[i].included).steps);
   return most;
 }
 
+std::vector<wire::Origin> SentUpdates::origins(size_t shard) const {
+  std::optional<std::vector<wire::Origin>> out;
+  for (size_t i = 0; i < slices_.size(); ++i) {
+    if (layout_.slices[i].shard != shard) continue;
+    const std::vector<wire::Origin> of_slice = slices_[i].origins.of_values();
+    out = out ? common_origins(*out, of_slice) : of_slice;
+  }
+  return out.value_or(std::vector<wire::Origin>{});
+}
+
 void SentUpdates::joining(size_t shard, uint64_t step, std::span<const wire::SliceState> there,
-                          uint64_t base) {
-  const uint64_t from = std::max(step, pushed_to(shard));
+                          const ShardValues& values) {
   for (uint32_t id = 0; id < slices_.size(); ++id) {
-    if (layout_.slices[id].shard != shard || there[id].last_step != wire::unknown_steps) continue;
+    if (layout_.slices[id].shard != shard) continue;
     Slice& s = slices_[id];
-    if (s.arrived > base) lost_[id] += std::min((s.arrived - base) * largest_push_, s.included);
-    s.arrived = std::min(s.arrived, base);
-    if (from > s.included) lost_[id] += from - s.included;
-    s.answered = s.included = from;
+    if (const uint64_t last = there[id].last_step; last != wire::unknown_steps) {
+      const bool again = s.joined;
+      count_known(id, step, last);
+      if (s.origins.join(values, last, true) && again) s.included = last;
+      continue;
+    }
+    const ValueOrigins::Found found = s.origins.find(values, s.included);
+    lost_[id] += found.later + std::min(found.versions * largest_push_, found.steps_there);
+    if (step > s.included) lost_[id] += step - s.included;
+    s.arrived = std::min(s.arrived, values.base);
+    s.answered = s.included = step;
+    s.joined = true;
+    s.origins.join(values, step, false);
   }
 }
 
+// A process that joins for the first time goes on behind what was pushed before it. Where steps are
+// computed again, goes_on() counts those that are not.
+void SentUpdates::count_known(uint32_t id, uint64_t step, uint64_t last) {
+  Slice& s = slices_[id];
+  const uint64_t had = !s.joined ? step : kind_.repeat_steps ? last : s.answered;
+  if (!s.joined && last > 0) largest_push_ = std::max(largest_push_, kind_.steps_per_push);
+  s.joined = true;
+  s.answered = s.pushed = last;
+  if (had > last) lost_[id] += had - last;
+}
+
 void SentUpdates::joined(uint64_t step, std::span<const wire::SliceState> there) {
-  for (uint32_t id = 0; kind_.get_lost && id < slices_.size(); ++id) {
-    const uint64_t last = there[id].last_step;
-    if (last == wire::unknown_steps) continue;
-    Slice& s = slices_[id];
-    // A process that joins for the first time goes on behind what was pushed before it.
-    const uint64_t had = joined_ ? s.answered : step;
-    if (!joined_ && last > 0) largest_push_ = std::max(largest_push_, kind_.steps_per_push);
-    s.answered = s.pushed = last;
-    if (had > last) lost_[id] += had - last;
-  }
-  joined_ = true;
+  for (uint32_t id = 0; kind_.get_lost && id < slices_.size(); ++id)
+    if (const uint64_t last = there[id].last_step; last != wire::unknown_steps)
+      count_known(id, step, last);
 }
 
 void SentUpdates::goes_on(uint64_t step) {

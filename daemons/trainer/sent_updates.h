@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "trainer/slice_layout.h"
+#include "trainer/value_origins.h"
 #include "wire/messages.h"
 
 namespace paddle {
@@ -26,10 +27,12 @@ class SentUpdates {
   void pushed(uint32_t slice, uint64_t step);
   // Values came; `answers`: also to the update on its way.
   void arrived(const wire::ValuesPart& values, bool answers);
-  // Before the trainer joins a shard, which goes on with values of version `base`. Where the shard
-  // had lost its state these are some trainer's: whatever was seen applied after that version is
-  // gone, and what was not answered counts as gone. `there` is what the shards said of each slice.
-  void joining(size_t shard, uint64_t step, std::span<const wire::SliceState> there, uint64_t base);
+  // Before the trainer joins a shard. Where the shard had lost its state it goes on with some
+  // trainer's values: whatever was seen applied later than what they and this trainer's have in
+  // common is gone, and what was not answered counts as gone. `there` is what the shards said of
+  // each slice.
+  void joining(size_t shard, uint64_t step, std::span<const wire::SliceState> there,
+               const ShardValues& values);
   // The job goes on with `step`: what the shards have lost is counted.
   void joined(uint64_t step, std::span<const wire::SliceState> there);
   // The trainer goes on with `step`, although a shard may lack steps before it.
@@ -42,8 +45,10 @@ class SentUpdates {
   uint64_t dropped() const { return dropped_; }  // async: updates that were too old
   // The version of a slice on its shard, as this trainer knows it.
   uint64_t version(uint32_t slice) const { return slices_[slice].arrived; }
-  // Steps of this trainer that the shard was sent updates of.
-  uint64_t pushed_to(size_t shard) const;
+  // Steps of this trainer that may be in these values of the shard, where it does not know.
+  uint64_t may_hold(size_t shard, const ShardValues& values) const;
+  // Where the values that this trainer has of a shard come from.
+  std::vector<wire::Origin> origins(size_t shard) const;
 
  private:
   struct Slice {
@@ -51,7 +56,10 @@ class SentUpdates {
     uint64_t included = 0;  // steps of this trainer in them
     uint64_t pushed = 0;    // steps of this trainer, with the update on its way
     uint64_t answered = 0;  // steps of this trainer that the shard has acknowledged
+    bool joined = false;    // once
+    ValueOrigins origins;
   };
+  void count_known(uint32_t id, uint64_t step, uint64_t last);
 
   const SliceLayout& layout_;
   const UpdateKind kind_;
@@ -59,7 +67,6 @@ class SentUpdates {
   std::vector<uint64_t> lost_;
   uint64_t dropped_ = 0;
   uint64_t largest_push_ = 1;  // steps
-  bool joined_ = false;        // once
 };
 
 }  // namespace paddle

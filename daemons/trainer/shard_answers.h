@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "trainer/ps_join.h"
+#include "trainer/value_origins.h"
 
 namespace paddle {
 
@@ -32,9 +33,10 @@ class ShardAnswers {
       if (!shards_[i].welcome) return i;
     return shards_.size();
   }
-  // The version of the values that the shard began with.
-  uint64_t base(size_t shard) const {
-    return shards_[shard].welcome ? shards_[shard].welcome->base : 0;
+  // Where the values of the shard are from.
+  ShardValues values(size_t shard) const {
+    const auto& w = shards_[shard].welcome;
+    return w ? ShardValues{w->instance, w->base, w->origins} : ShardValues{};
   }
   // What they said of the slices, by id. Of a slice that no shard mentioned nothing is sent again.
   std::vector<wire::SliceState> slices(size_t count, uint64_t first_step) const {

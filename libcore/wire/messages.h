@@ -82,6 +82,13 @@ struct SliceState {
   uint64_t last_step = 0;    // async: steps of this trainer applied so far, or unknown_steps
 };
 
+// An earlier process of a shard that its values were taken from, and the version that they had.
+struct Origin {
+  uint64_t instance = 0, version = 0;
+  bool operator==(const Origin&) const = default;
+};
+inline constexpr size_t max_origins = 64;  // older ones are forgotten
+
 struct Welcome {
   uint64_t instance = 0;  // a new one each time the pserver starts
   uint64_t epoch = 0;     // rises with every rollback
@@ -98,6 +105,7 @@ struct Welcome {
   uint64_t oldest = 0;  // sync: the oldest version that every slice can still give
   bool forgot = false;  // not sync: the values may hold steps of this trainer that it does not know
   bool result = false;  // as in BeatAck
+  std::vector<Origin> origins;  // of the values at `base`, oldest first
 };
 
 struct ConfiguredSlice {
@@ -130,6 +138,7 @@ struct Configure {  // compare-and-set: the first wins. Values follow in SetValu
   std::vector<ConfiguredSlice> slices;
   std::vector<ConfiguredVariable> variables;
   std::vector<ConfiguredTable> tables;
+  std::vector<Origin> origins;  // with `continues`: where the trainer has the values from
 };
 
 struct SetValue {  // bulk: bytes of variable `index` from `offset` on

@@ -87,6 +87,16 @@ Hello read(Reader& r, const msg::Hello& m) {
           .finished = m.finished()};
 }
 
+std::vector<Origin> read_origins(Reader& r,
+                                 const flatbuffers::Vector<const msg::Origin*>* origins) {
+  std::vector<Origin> out;
+  for (const msg::Origin& o : r.structs<msg::Origin>(origins))
+    out.push_back({o.instance(), o.version()});
+  require(out.size() <= max_origins, Error::Kind::protocol, "values with ", out.size(),
+          " origins; there are at most ", max_origins);
+  return out;
+}
+
 Welcome read(Reader& r, const msg::Welcome& m) {
   Welcome out{.instance = m.instance(),
               .epoch = m.epoch(),
@@ -100,7 +110,8 @@ Welcome read(Reader& r, const msg::Welcome& m) {
               .saved = m.saved(),
               .oldest = m.oldest(),
               .forgot = m.forgot(),
-              .result = m.result()};
+              .result = m.result(),
+              .origins = read_origins(r, m.origins())};
   for (const msg::SliceState& s : r.structs<msg::SliceState>(m.slices()))
     out.slices.push_back({s.slice(), s.version(), s.contributed() != 0, s.last_step()});
   if (const msg::LastPush* p = m.last_push())
@@ -115,7 +126,8 @@ Configure read(Reader& r, const msg::Configure& m) {
                 .reset = m.reset(),
                 .continues = m.continues(),
                 .values_digest = r.text(m.values_digest()),
-                .program = std::string(program.begin(), program.end())};
+                .program = std::string(program.begin(), program.end()),
+                .origins = read_origins(r, m.origins())};
   for (const msg::ConfiguredSlice* s : *m.slices())
     out.slices.push_back({s->id(), r.text(s->name()), r.text(s->grad()), s->block()});
   for (const msg::ConfiguredVariable* v : *m.variables())

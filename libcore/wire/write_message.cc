@@ -28,6 +28,13 @@ Offset<msg::Hello> write(B& b, const Hello& m) {
                           m.new_job, m.finished);
 }
 
+Offset<flatbuffers::Vector<const msg::Origin*>> write(B& b, const std::vector<Origin>& origins) {
+  std::vector<msg::Origin> out;
+  out.reserve(origins.size());
+  for (const Origin& o : origins) out.emplace_back(o.instance, o.version);
+  return b.CreateVectorOfStructs(out);
+}
+
 Offset<msg::Welcome> write(B& b, const Welcome& m) {
   std::vector<msg::SliceState> states;
   states.reserve(m.slices.size());
@@ -36,12 +43,13 @@ Offset<msg::Welcome> write(B& b, const Welcome& m) {
   const auto digest = b.CreateString(m.values_digest), by = b.CreateString(m.configured_by);
   const auto slices = b.CreateVectorOfStructs(states);
   const auto snapshots = b.CreateVector(m.snapshots);
+  const auto origins = write(b, m.origins);
   msg::LastPush last;
   if (m.last_push)
     last = {m.last_push->step, generated(m.last_push->begin), generated(m.last_push->end)};
   return msg::CreateWelcome(b, m.instance, m.epoch, static_cast<msg::ShardState>(m.state),
                             m.trainer, digest, by, slices, snapshots, m.last_push ? &last : nullptr,
-                            m.lost, m.base, m.saved, m.oldest, m.forgot, m.result);
+                            m.lost, m.base, m.saved, m.oldest, m.forgot, m.result, origins);
 }
 
 Offset<msg::Configure> write(B& b, const Configure& m) {
@@ -70,8 +78,9 @@ Offset<msg::Configure> write(B& b, const Configure& m) {
   const auto all_slices = b.CreateVector(slices);
   const auto all_variables = b.CreateVector(variables);
   const auto all_tables = b.CreateVector(tables);
+  const auto origins = write(b, m.origins);
   return msg::CreateConfigure(b, m.epoch, m.step, m.reset, digest, program, all_slices,
-                              all_variables, m.continues, all_tables);
+                              all_variables, m.continues, all_tables, origins);
 }
 
 Offset<msg::SetValue> write(B& b, const SetValue& m) {

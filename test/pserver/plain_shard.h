@@ -149,6 +149,7 @@ class PlainShard {
   void configure(PeerId peer, const SmallJob& job, bool continues = false) {
     wire::Configure c{.values_digest = "init", .program = to_flatbuffer(job.config.program)};
     c.continues = continues;
+    if (continues) c.origins = {{5, 3}};
     for (const SliceInfo& s : job.config.slices)
       c.slices.push_back({s.id, s.name, s.grad, s.block});
     for (const KeptVariable& v : job.config.variables)

@@ -304,6 +304,36 @@ TEST_CASE("async: a shard with another trainer's values knows nothing of the ste
   }
 }
 
+TEST_CASE("async: a shard says which processes its values came from", "[pserver]") {
+  const QuietLog quiet;
+  using Origins = std::vector<wire::Origin>;
+  MemoryDisk disk;
+  const ShardOptions options{.snapshots = {.directory = "memory", .period = 2, .keep = 3}};
+  const auto welcome = [](PlainShard& shard) {
+    shard.greet(0, 2, wire::Mode::async);
+    return std::get<wire::Welcome>(shard.last_reply().body);
+  };
+  const SmallJob job = small_job({.sizes = {50}, .trainers = 2});
+  {
+    PlainShard made;
+    made.configure(made.greet(1, 2, wire::Mode::async), job);
+    CHECK(welcome(made).origins.empty());
+  }
+  {
+    PlainShard given(options, &disk);
+    const PeerId peer = given.greet(1, 2, wire::Mode::async);
+    given.configure(peer, job, true);
+    CHECK(welcome(given).origins == Origins{{5, 3}});
+    given.say(peer, wire::Join{0, 0});
+    for (uint64_t step = 0; step < 3; ++step)
+      given.push(peer, step, {{10, gradients(1, step, 0, 50)}});
+  }
+  PlainShard returned(options, &disk);
+  const wire::Welcome w = welcome(returned);
+  CHECK(w.base == 2);
+  CHECK(w.origins == Origins{{5, 3}, {1, 2}});  // 1 is the process that wrote the snapshot
+}
+
 TEST_CASE("async: who has finished waits for a lost trainer until the deadline", "[pserver]") {
   const QuietLog quiet;
   Trainers t({.trainers = 2}, {.leases = {.lease_seconds = 2}, .peer_timeout = 30}, nullptr,

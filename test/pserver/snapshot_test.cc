@@ -31,6 +31,7 @@ Snapshot sample(uint64_t step = 100) {
   s.configured_by = "trainer 0 (host:1)";
   s.epoch = 4;
   s.step = step;
+  s.origins = {{11, 2}, {12, step}};
   s.program = std::make_shared<const std::string>("bytes");
   s.slices = {{{.id = 7, .name = "w", .grad = "w@GRAD", .block = 2}, step + 1, {3, 4}}};
   s.members = {{true, {}}, {false, wire::LastPush{step - 1, {1, 2, 3, 4}, {5, 6, 7, 8}}}};

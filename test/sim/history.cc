@@ -340,10 +340,6 @@ std::string History::wrong_counts() const {
       const bool unknown = may_be_incomplete() || (killed && plan_.mode == wire::Mode::geo);
       // Geo: what is lost is counted in steps, and each is worth a little less or more.
       const float rounding = plan_.mode == wire::Mode::geo ? (lost > 0 ? 1 : 1e-4f) : 0;
-      // A pserver that was lost again before everybody had noticed the first time leaves no trace
-      // of how much is missing; or it gets values from before the first time, and what was computed
-      // again since counts twice.
-      if (losses_ > 1) continue;
       if (applied > all + rounding && !trainer.place_lost())
         return text("parameter ", i, " has ", applied, " gradients of trainer ", t, ", there were ",
                     all);

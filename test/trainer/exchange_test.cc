@@ -213,12 +213,13 @@ TEST_CASE("async exchange: one push on its way, the rest is merged", "[trainer]"
 TEST_CASE("a restarted trainer counts what its predecessor may have lost", "[trainer]") {
   TestExchange t(cut_by_hand({1}, {0}, 1), {.mode = wire::Mode::async, .queue_size = 4});
   t.states[0].last_step = 10;
+  t.exchange->updates().joining(0, 10, t.states, {.instance = 1});
   t.exchange->join(0, 10, t.states);
   t.answer_all(t.out.take(), 8, 0);
   CHECK(t.exchange->updates().lost()[0] == 0);
   // The shard has lost everything, and goes on with what another trainer knew of it.
   t.states[0].last_step = wire::unknown_steps;
-  t.exchange->updates().joining(0, 10, t.states, 6);
+  t.exchange->updates().joining(0, 10, t.states, {.instance = 2, .base = 6, .origins = {{1, 6}}});
   CHECK(t.exchange->updates().lost()[0] == 8);
 }
 

@@ -116,13 +116,14 @@ template <class F, class X> void each(F& f, X& x) {
     all(f, a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r);
   } else if constexpr (std::is_same_v<T, SliceState>) { auto& [a, b, c, d] = x; all(f, a, b, c, d); }
   else if constexpr (std::is_same_v<T, Welcome>) {
-    auto& [a, b, c, d, e, g, h, i, j, k, l, m, n, o, p] = x;
-    all(f, a, b, c, d, e, g, h, i, j, k, l, m, n, o, p);
-  } else if constexpr (std::is_same_v<T, ConfiguredSlice>) { auto& [a, b, c, d] = x; all(f, a, b, c, d); }
+    auto& [a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q] = x;
+    all(f, a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q);
+  } else if constexpr (std::is_same_v<T, Origin>) { auto& [a, b] = x; all(f, a, b); }
+  else if constexpr (std::is_same_v<T, ConfiguredSlice>) { auto& [a, b, c, d] = x; all(f, a, b, c, d); }
   else if constexpr (std::is_same_v<T, ConfiguredVariable>) { auto& [a, b, c] = x; all(f, a, b, c); }
   else if constexpr (std::is_same_v<T, Configure>) {
-    auto& [a, b, c, d, e, g, h, i, j] = x;
-    all(f, a, b, c, d, e, g, h, i, j);
+    auto& [a, b, c, d, e, g, h, i, j, k] = x;
+    all(f, a, b, c, d, e, g, h, i, j, k);
   } else if constexpr (std::is_same_v<T, ConfiguredTable>) { auto& [a, b, c, d, e] = x; all(f, a, b, c, d, e); }
   else if constexpr (std::is_same_v<T, PullRows>) { auto& [a, b, c, d] = x; all(f, a, b, c, d); }
   else if constexpr (std::is_same_v<T, SetRows>) { auto& [a, b, c] = x; all(f, a, b, c); }

@@ -1,0 +1,65 @@
+// Where the values of a slice came from. A pserver that lost its state goes on with the values that
+// a trainer had of an earlier process, or with a snapshot of one. So the processes of a shard form
+// a tree: two trainers may each know a branch of it that the other one has never seen. What both
+// branches have in common tells which of a trainer's updates are still there. Pure bookkeeping.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "wire/messages.h"
+
+namespace paddle {
+
+// The values of a shard as its Welcome describes them.
+struct ShardValues {
+  uint64_t instance = 0, base = 0;    // its process, and the version that it began with
+  std::vector<wire::Origin> origins;  // of those values, oldest first
+};
+
+// The newest values that both come from; empty where there are none.
+std::vector<wire::Origin> common_origins(std::span<const wire::Origin> a,
+                                         std::span<const wire::Origin> b);
+
+// One slice, as one trainer knows it. Its own steps are counted from the beginning of the job.
+class ValueOrigins {
+ public:
+  // A process that the values came from, the present one last.
+  struct Life {
+    uint64_t instance = 0;
+    uint64_t version = 0;    // of the values that were taken over from it; of the last one: seen
+    uint64_t accounted = 0;  // own steps that were counted, as there or as lost, when it began
+    uint64_t begun = 0;      // own steps in the values that it began with, at most
+    uint64_t pushed = 0;     // own steps that it was sent
+  };
+  // What a shard that does not know this trainer's steps may have of them.
+  struct Found {
+    uint64_t steps = 0;        // own steps in its values, at most
+    uint64_t later = 0;        // counted since the last common values, in processes that are gone
+    uint64_t versions = 0;     // that the last common process made after those values …
+    uint64_t steps_there = 0;  // … and own steps that were counted while it lived
+  };
+  // `counted`: own steps that were counted up to now.
+  Found find(const ShardValues& there, uint64_t counted) const;
+  // The trainer joins the shard; own steps are in its values, at most, or exactly where `known`.
+  // Returns whether it is another process than the one that it had joined before.
+  bool join(const ShardValues& there, uint64_t steps, bool known);
+
+  void pushed(uint64_t steps);
+  void arrived(uint64_t version);
+
+  // Those of the values that this trainer holds: those of another process have arrived, or not yet.
+  std::vector<wire::Origin> of_values() const;
+
+ private:
+  static constexpr size_t nothing = ~size_t{0};
+  // The newest life that these values come from, and the version that they have of it.
+  size_t common(const ShardValues& there, uint64_t& version) const;
+
+  std::vector<Life> lives_;
+  std::vector<wire::Origin> held_;  // while values of the last life have not arrived
+  bool arrived_ = false;            // they have
+};
+
+}  // namespace paddle
