@@ -45,18 +45,25 @@ class NetHosts:
         self.aliases = {}  # name -> address
         test.addCleanup(self.close)
         self.switch = self.tag + "sw"
-        run_ip("netns", "add", self.switch)
-        run_ip("-n", self.switch, "link", "add", "br0", "type", "bridge", "forward_delay", "0")
-        run_ip("-n", self.switch, "link", "set", "br0", "up")
+        self.make_switch()
         for i, name in enumerate(self.names):
             space = self.space(name)
             run_ip("netns", "add", space)
-            run_ip("-n", self.switch, "link", "add", f"p{i}", "type", "veth", "peer", "name", "eth0", "netns", space)
-            run_ip("-n", self.switch, "link", "set", f"p{i}", "master", "br0", "up")
+            self.plug_in(i, space)
             run_ip("-n", space, "link", "set", "lo", "up")
             run_ip("-n", space, "link", "set", "eth0", "up")
             run_ip("-n", space, "addr", "add", f"{self.addresses[name]}/24", "dev", "eth0")
         self.write_hosts()
+
+    def make_switch(self):
+        run_ip("netns", "add", self.switch)
+        run_ip("-n", self.switch, "link", "add", "br0", "type", "bridge", "forward_delay", "0")
+        run_ip("-n", self.switch, "link", "set", "br0", "up")
+
+    def plug_in(self, i, space):
+        """Gives the host its eth0."""
+        run_ip("-n", self.switch, "link", "add", f"p{i}", "type", "veth", "peer", "name", "eth0", "netns", space)
+        run_ip("-n", self.switch, "link", "set", f"p{i}", "master", "br0", "up")
 
     def space(self, name):
         return f"{self.tag}{self.names.index(name)}"

@@ -7,6 +7,8 @@ import unittest
 
 from cluster import same_model, write_job
 from faults import FULL, RULE, FaultTest
+from lossy_hosts import LossyHosts
+from lossy_hosts import missing as missing_for_loss
 from net_hosts import NetCluster, NetHosts, missing
 from support import main
 
@@ -151,9 +153,26 @@ class NetworkReference(Network):
         return self.job().finish()
 
 
+@unittest.skipIf(missing() or missing_for_loss(), f"needs {missing() or missing_for_loss()}")
+class Packets(FaultTest):
+    def test_packets_are_delayed_lost_and_reordered(self):
+        """The connections do not break and the job ends with the same bits."""
+        flags = ["--num_passes=2"]
+        expected = self.cluster("straight-", 1, flags=flags, snapshots=False).run()
+        hosts = LossyHosts(self, NetCluster.names(2, 2), seed=12, delay=(0.002, 0.006), loss=0.01, early=0.05)
+        straight = self.cluster("lossy-", flags=flags, snapshots=False)
+        cluster = NetCluster(self, hosts, straight.job, 2, 2, server_flags=straight.server_flags, trainer_flags=straight.trainer_flags)
+        found = cluster.start().finish()
+        for server in cluster.servers:
+            server.wait(0)
+        same_model(self, expected, found)
+        self.assertGreater(hosts.counts["lost"], 20, hosts.counts)
+        self.assertGreater(hosts.counts["overtaken"], 20, hosts.counts)
+
+
 def load_tests(loader, tests, pattern):
     """Not those of the reference."""
-    return loader.loadTestsFromTestCase(Network)
+    return unittest.TestSuite(loader.loadTestsFromTestCase(case) for case in (Network, Packets))
 
 
 if __name__ == "__main__":
