@@ -117,7 +117,11 @@ ENVIRONMENT = {{"PYTHONPATH": {os.path.join(BUILD, "python")!r}}}
             self.assertEqual(self.text(d, "nodefile"), f"{i}\n")
             for log in ("server.log", "train.log", "paddle_trainer.INFO", "paddle_pserver2.INFO"):
                 self.assertGreater(os.path.getsize(os.path.join(d, "log", log)), 0, log)
-            self.assertEqual(sorted(os.listdir(os.path.join(d, "job"))), ["pserver.exit", "train.exit"])
+            self.assertEqual(sorted(os.listdir(os.path.join(d, "job"))), ["job.json", "pserver.exit", "pserver.flags", "train.exit", "train.flags"])
+            record = self.text(d, "job", "train.flags")
+            self.assertIn(f"# flag --trainer_id\n--trainer_id={i}\n", record)
+            self.assertRegex(record, r"(?m)^# version: PaddlePaddle (.*\n)*# program digest: \S+$")
+            self.assertIn("--exit_when_done=true\n", self.text(d, "job", "pserver.flags"))
         self.assertEqual(os.listdir(os.path.join(directories[0], "output")), ["pass-00000", "pass-00001"])
         for d in directories[1:]:
             self.assertFalse(os.path.exists(os.path.join(d, "output")))

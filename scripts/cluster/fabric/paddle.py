@@ -249,7 +249,8 @@ class Job:
         return f"--comment={MARK}:{self.name}"
 
     def pserver_command(self, node):
-        words = [self.conf["PADDLE"], "pserver", self.mark(), f"--num_gradient_servers={len(self.nodes)}", "--exit_when_done=true"]
+        words = [self.conf["PADDLE"], "pserver", self.mark(), f"--num_gradient_servers={len(self.nodes)}", "--exit_when_done=true",
+                 "--record_file=job/pserver.flags"]
         words += [f"--{k}={v}" for k, v in self.ports.items()] + [f"--token_file={self.flags['token_file']}"]
         if self.conf["PADDLE_BIND"]:
             words.append(f"--host={socket.gethostbyname(node.name)}")
@@ -259,7 +260,8 @@ class Job:
         cluster = {**self.ports, "num_gradient_servers": len(self.nodes), "trainer_id": node.index,
                    "pservers": ",".join(socket.gethostbyname(n.name) for n in self.nodes)}
         if not self.flags["config"].endswith(".py"):
-            given = {"local": "false", "use_gpu": self.conf["PADDLE_USE_GPU"].lower(), **self.flags, **cluster}
+            given = {"local": "false", "use_gpu": self.conf["PADDLE_USE_GPU"].lower(), "record_file": "job/train.flags",
+                     **self.flags, **cluster}
             return [self.conf["PADDLE"], "trainer", self.mark(), *(f"--{k}={v}" for k, v in given.items())], {}
         settings = {"use_gpu": self.conf["PADDLE_USE_GPU"], "trainer_count": 1, **self.flags, **cluster}
         variables = {f"PADDLE_INIT_{k.upper()}": v for k, v in settings.items() if k != "config"}
