@@ -4,6 +4,7 @@ The last one needs root, systemd-nspawn (package systemd-container) and a Debian
 its own.
 """
 import os
+import re
 import shutil
 import signal
 import socket
@@ -28,6 +29,16 @@ class Files(EndToEnd):
         for name in SERVICES:
             done = self.run_program("systemd-analyze", "security", "--offline=true", f"--threshold={MOST_EXPOSURE}", os.path.join(UNITS, name))
             self.assertEqual(done.returncode, 0, done.stdout)
+
+    def test_exit_codes_are_those_of_the_page(self):
+        """systemd starts again what can succeed the next time, and nothing else."""
+        with open(os.path.join(SOURCE, "docs", "exit-codes.md"), encoding="utf-8") as f:
+            again = re.search(r"(\d(?:, \d)* and \d) will happen again", f.read())[1]
+        for name in SERVICES:
+            with open(os.path.join(UNITS, name), encoding="utf-8") as f:
+                unit = f.read()
+            self.assertIn("\nRestart=on-failure\n", unit)
+            self.assertEqual(re.search(r"(?m)^RestartPreventExitStatus=(.*)$", unit)[1].split(), re.findall(r"\d", again), name)
 
 
 class Protocol(EndToEnd):
