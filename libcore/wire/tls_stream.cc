@@ -158,6 +158,7 @@ Stream::Moved TlsStream::greeted() {
   if (!wanted_role_.empty() && role_ != wanted_role_) return names(TlsProblem::no_pserver);
   in_.resize(in_bytes);
   out_.reserve(out_bytes + out_bytes / 16);
+  gathered_.resize(record);
   ready_ = true;
   return {};
 }
@@ -206,9 +207,11 @@ Stream::Moved TlsStream::write_some(std::span<const iovec> parts) {
 }
 
 // Part of the plain bytes, which end at an address divisible by 8 where they end within a part:
-// whoever changes what is not sent yet (Bulk::live) does not change half of a word.
+// whoever changes what is not sent yet (Bulk::live) does not change half of a word. Every record
+// but the last is full, as a record costs the same time whatever it holds: where one would end with
+// a part, its bytes are gathered.
 size_t TlsStream::encrypt(std::span<const iovec> parts) {
-  size_t done = 0;
+  size_t done = 0, gathered = 0;
   ERR_clear_error();
   for (const iovec& part : parts) {
     const auto* from = static_cast<const std::byte*>(part.iov_base);
@@ -218,16 +221,27 @@ size_t TlsStream::encrypt(std::span<const iovec> parts) {
       size -= std::min(size, over);
     }
     for (size_t at = 0; at < size;) {
-      size_t written = 0;
-      const size_t next = std::min(size - at, record);
-      const int result = SSL_write_ex(ssl_.get(), from + at, next, &written);
-      require(result == 1, Error::Kind::io, "libssl cannot encrypt");
-      at += written;
+      const size_t next = std::min(size - at, record - gathered);
+      if (next == record) {
+        seal(from + at, next);
+      } else {
+        std::memcpy(gathered_.data() + gathered, from + at, next);
+        gathered += next;
+        if (gathered == record) seal(gathered_.data(), std::exchange(gathered, 0));
+      }
+      at += next;
     }
     done += size;
     if (size < part.iov_len) break;
   }
+  if (gathered > 0) seal(gathered_.data(), gathered);
   return done;
+}
+
+void TlsStream::seal(const std::byte* from, size_t size) {
+  size_t written = 0;
+  const bool ok = SSL_write_ex(ssl_.get(), from, size, &written) == 1 && written == size;
+  require(ok, Error::Kind::io, "libssl cannot encrypt");
 }
 
 void TlsStream::wait(StreamEvent event, std::shared_ptr<StreamUser> user) {

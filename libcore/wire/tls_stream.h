@@ -43,12 +43,14 @@ class TlsStream final : public Stream {
   Moved outcome(int result);
   Moved greeted();
   size_t encrypt(std::span<const iovec> parts);
+  void seal(const std::byte* from, size_t size);  // makes one record
 
   const std::unique_ptr<Stream> below_;
   const SslPointer ssl_;
   const std::string wanted_role_;
   std::string role_;
   std::vector<std::byte> in_, out_;  // records on their way
+  std::vector<std::byte> gathered_;  // plain bytes of several parts that become one record
   size_t in_begin_ = 0, in_end_ = 0, out_begin_ = 0;
   size_t greeting_ = 0;    // bytes that came in before the other side was known
   size_t accepted_ = 0;    // bytes that are encrypted, and not reported as written yet

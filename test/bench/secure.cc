@@ -1,5 +1,7 @@
 #include "bench/secure.h"
 
+#include <unistd.h>
+
 #include <memory>
 #include <string>
 #include <vector>
@@ -35,11 +37,12 @@ void measure(const std::string& what, Ask ask, Pair& ours, Pair& plain, double s
              std::pair<const char*, double> goal) {
   const double turn = secs / turns / 2;
   std::vector<double> rates, limits;
-  double moved = 0, server_cpu = 0;
+  double moved = 0, client_cpu = 0, server_cpu = 0;
   for (int t = 0; t < turns; ++t) {
-    const double before = ours.server.cpu(), start = seconds();
+    const double before = ours.server.cpu(), mine = cpu_seconds(::getpid()), start = seconds();
     rates.push_back(ours.client.rate(ask, 0, in_flight, in_flight, turn));
     moved += rates.back() * (seconds() - start) * tensor / (1 << 20);
+    client_cpu += cpu_seconds(::getpid()) - mine;
     server_cpu += ours.server.cpu() - before;
     limits.push_back(plain.client.rate(ask, 0, in_flight, in_flight, turn));
   }
@@ -50,6 +53,7 @@ void measure(const std::string& what, Ask ask, Pair& ours, Pair& plain, double s
              {"best", unit * percentile(rates, 1)},
              {"raw", unit * median(limits)},
              {"percent", 100 * median(rates) / median(limits)},
+             {"trainer_cpu_us_per_mib", 1e6 * client_cpu / moved},
              {"pserver_cpu_us_per_mib", 1e6 * server_cpu / moved},
              goal});
 }

@@ -3,8 +3,10 @@
 #include <openssl/ssl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <deque>
 #include <fstream>
 
 #include "base/error.h"
@@ -122,6 +124,79 @@ struct Meeting {
 Credentials server_of(const CredentialFiles& files) { return server_credentials(files); }
 Credentials client_of(const CredentialFiles& files) { return client_credentials(files); }
 
+// Two streams, each of which reads what the other writes; nothing waits.
+class Loop final : public Stream {
+ public:
+  Loop(asio::io_context& io, std::deque<std::byte>& in, std::deque<std::byte>& out)
+      : io_(io), in_(in), out_(out) {}
+
+  Moved read_some(std::span<const iovec> parts) override {
+    if (left == 0) return {.kind = Moved::Kind::ended};
+    const size_t take = std::min({parts[0].iov_len, in_.size(), left});
+    if (take == 0) return {.kind = Moved::Kind::again, .until = StreamEvent::readable};
+    left -= take;
+    const auto end = in_.begin() + static_cast<std::ptrdiff_t>(take);
+    std::copy(in_.begin(), end, static_cast<std::byte*>(parts[0].iov_base));
+    in_.erase(in_.begin(), end);
+    return {.kind = Moved::Kind::some, .bytes = take};
+  }
+  Moved write_some(std::span<const iovec> parts) override {
+    const auto* from = static_cast<const std::byte*>(parts[0].iov_base);
+    out_.insert(out_.end(), from, from + parts[0].iov_len);
+    return {.kind = Moved::Kind::some, .bytes = parts[0].iov_len};
+  }
+  void wait(StreamEvent, std::shared_ptr<StreamUser>) override {}
+  void close() override {}
+  const std::string& peer() const override { return peer_; }
+  asio::any_io_executor executor() override { return io_.get_executor(); }
+
+  size_t left = SIZE_MAX;  // so many bytes come in before the other side has closed
+
+ private:
+  asio::io_context& io_;
+  std::deque<std::byte>&in_, &out_;
+  const std::string peer_ = "the other side";
+};
+
+// A client and a server over such a pair.
+struct Looped {
+  asio::io_context io{1};
+  std::deque<std::byte> up, down;
+  Loop* server_below = nullptr;
+  std::unique_ptr<Stream> client, server;
+
+  explicit Looped(size_t up_limit = SIZE_MAX) {
+    client =
+        tls("trainer", Tls::Side::client).over(std::make_unique<Loop>(io, down, up), "localhost");
+    auto below = std::make_unique<Loop>(io, up, down);
+    below->left = up_limit;
+    server_below = below.get();
+    server = tls("pserver", Tls::Side::server).over(std::move(below));
+  }
+  static Tls tls(const std::string& role, Tls::Side side) {
+    const CredentialFiles f = authority().of(role);
+    return Tls(TlsFiles{f.cert_file, f.key_file, f.ca_file}, side);
+  }
+  // What the server's greeting came to.
+  Stream::Moved::Kind greet() {
+    Stream::Moved m{.kind = Stream::Moved::Kind::again};
+    for (int turn = 0; turn < 10 && m.kind == Stream::Moved::Kind::again; ++turn) {
+      client->prepare();
+      m = server->prepare();
+    }
+    return m.kind;
+  }
+};
+
+// Lengths of the TLS records in these bytes.
+std::vector<size_t> records_of(const std::deque<std::byte>& bytes) {
+  std::vector<size_t> out;
+  for (size_t at = 0; at + 5 <= bytes.size(); at += 5 + out.back())
+    out.push_back(std::to_integer<size_t>(bytes[at + 3]) << 8 |
+                  std::to_integer<size_t>(bytes[at + 4]));
+  return out;
+}
+
 }  // namespace tls_test
 
 using namespace tls_test;
@@ -149,6 +224,48 @@ TEST_CASE("messages of all sizes go through TLS, both ways", "[wire][tls]") {
   m.client_side->close("done");
   REQUIRE(m.until([&] { return !m.server_side->open(); }));
   CHECK(m.server.reason == "the other side closed it");
+}
+
+TEST_CASE("heads and bulk of several messages share TLS records", "[wire][tls]") {
+  Looped l;
+  REQUIRE(l.greet() == Stream::Moved::Kind::some);
+  REQUIRE(l.up.empty());
+
+  // 20 messages of a short head and some bulk.
+  std::vector<std::byte> sent(20 * 6200);
+  for (size_t i = 0; i < sent.size(); ++i) sent[i] = static_cast<std::byte>(i * 7 + i / 251);
+  std::vector<iovec> parts;
+  for (size_t at = 0; at < sent.size(); at += 6200) {
+    parts.push_back({sent.data() + at, 152});
+    parts.push_back({sent.data() + at + 152, 6048});
+  }
+  CHECK(l.client->write_some(parts).bytes == sent.size());
+  const std::vector<size_t> records = records_of(l.up);
+  CHECK(records.size() == (sent.size() + 16383) / 16384);
+  CHECK(*std::max_element(records.begin(), records.end()) == 16384 + 17);  // type and tag
+
+  std::vector<std::byte> got(sent.size());
+  for (size_t have = 0; have < got.size();) {
+    const iovec rest{got.data() + have, got.size() - have};
+    const Stream::Moved m = l.server->read_some({&rest, 1});
+    REQUIRE(m.kind == Stream::Moved::Kind::some);
+    have += m.bytes;
+  }
+  CHECK(got == sent);
+}
+
+TEST_CASE("a TLS greeting that is cut anywhere lets nobody pass", "[wire][tls]") {
+  Looped whole;
+  REQUIRE(whole.greet() == Stream::Moved::Kind::some);
+  const size_t bytes = SIZE_MAX - whole.server_below->left;
+  REQUIRE(bytes > 1000);
+  std::vector<size_t> cuts{bytes - 20};  // signatures differ in length by some bytes
+  for (size_t cut = 0; cut < cuts[0]; cut += 37) cuts.push_back(cut);
+  for (const size_t cut : cuts) {
+    INFO(cut << " of " << bytes << " bytes");
+    const Stream::Moved::Kind kind = Looped(cut).greet();
+    CHECK((kind == Stream::Moved::Kind::ended || kind == Stream::Moved::Kind::failed));
+  }
 }
 
 TEST_CASE("a token on top of TLS is proven, too", "[wire][tls]") {
