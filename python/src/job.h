@@ -32,6 +32,10 @@ Options script_options(const OptionTable& table, const std::map<std::string, std
 // or GLOG_log_dir asks for them; the first call for a program counts.
 void begin_script_log(const Options& options, const std::string& program);
 
+// The record of this run as a daemon has it (options/record.h), where it is asked for.
+void write_script_record(const Options& options, const std::string& name,
+                         const std::string& digest);
+
 // A trainer's part in a job. It begins with the first step, in the scope of that step.
 class PyJob : public std::enable_shared_from_this<PyJob> {
  public:

@@ -1,14 +1,18 @@
 // A pserver inside a Python process: the very shard of `paddle pserver`.
 #include <unistd.h>
 
+#include <fstream>
+#include <span>
 #include <utility>
 
 #include "base/file.h"
 #include "base/log.h"
 #include "base/version.h"
 #include "graph/text.h"
+#include "io/program_buffer.h"
 #include "job.h"
 #include "options/environment.h"
+#include "options/record.h"
 #include "options/tables.h"
 #include "pserver/server.h"
 
@@ -122,6 +126,7 @@ void serve(const ProgramPtr& program, const std::map<std::string, PyTensor>& pre
       s.own.preset_rows[table].emplace_back(bytes, bytes + chunk.size());
     }
   begin_script_log(o, "paddle_pserver2");
+  write_script_record(o, "pserver", program_digest(*program));
   const py::gil_scoped_release others;
   const std::unique_ptr<Server> server = open_server(s);
   log_info(text("Server listening on ", s.listen.host, ":", server->port(0)));
@@ -158,6 +163,17 @@ void begin_script_log(const Options& options, const std::string& program) {
   if (std::exchange(begun, program) == program) return;
   start_log(log_options(options, program));
   log_info("PaddlePaddle " + version_text() + ": " + program + " of a Python script");
+}
+
+void write_script_record(const Options& options, const std::string& name,
+                         const std::string& digest) {
+  std::vector<std::string> words;  // of the command line
+  std::ifstream in("/proc/self/cmdline", std::ios::binary);
+  for (std::string word; std::getline(in, word, '\0');) words.push_back(word);
+  if (words.empty()) words.emplace_back("python3");
+  Notes notes = run_notes(words[0], std::span(words).subspan(1));
+  notes.emplace_back("program digest", digest);
+  write_record(options, name, notes, "");
 }
 
 void bind_serve(py::module_& m) {

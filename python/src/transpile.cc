@@ -116,6 +116,7 @@ void PyJob::begin(const ScopePtr& scope) {
   if (client_) return;
   const Options options = script_options(trainer_options(), flags_);
   begin_script_log(options, "paddle_trainer");
+  write_script_record(options, "train", network_digest(cut_->main, cut_->startup));
   if (options.given("http_port") || options.given("event_file") || options.given("event_dir"))
     http_ = begin_telling(options, "");
   for (const std::string& note : cut_->cut.notes) log_info(note);

@@ -49,6 +49,7 @@ class OpenMpi(EndToEnd):
             self.assertIn("Server listening", self.text("log", f"pserver.{i}", "paddle_pserver2.INFO"))
             self.assertIn("of a Python script", self.text("log", f"trainer.{i}", "paddle_trainer.INFO"))
             self.assertIn("--exit_when_done=true\n", self.text("job", f"pserver.{i}.flags"))
+            self.assertRegex(self.text("job", f"train.{i}.flags"), r"# command: .* train\.py\n(.*\n)*# program digest: \S+")
             self.assertEqual(self.text(f"nodefile.{i}"), f"{i}\n")
         self.assertTrue(os.path.exists(self.path("params_pass_0.tar.gz")))
         left = subprocess.run(["pgrep", "-f", f"paddle_cluster_pserver.*{self.dir}"], capture_output=True, text=True, check=False).stdout

@@ -84,6 +84,9 @@ class Workspace(EndToEnd):
         for i in (0, 1):
             self.assertRegex(self.text("ws", "log", f"train.{i}.log"), rf"trainer {i}: pass 1 cost [\d.]+")
             self.assertRegex(self.text("ws", "log", f"trainer.{i}", "paddle_trainer.INFO"), r"(?m)^I\d{4} .*of a Python script")
+            record = self.text("ws", "job", f"trainer.{i}.flags")
+            self.assertRegex(record, r"(?m)^# version: PaddlePaddle (.*\n)*# command: .*train\.py\n(.*\n)*# program digest: \S+$")
+            self.assertIn("# environment variable PADDLE_INIT_", record)
         self.assertIn("Server listening", self.text("ws", "log", "paddle_pserver2.INFO"))
 
 

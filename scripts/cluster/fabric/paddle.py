@@ -263,7 +263,7 @@ class Job:
             given = {"local": "false", "use_gpu": self.conf["PADDLE_USE_GPU"].lower(), "record_file": "job/train.flags",
                      **self.flags, **cluster}
             return [self.conf["PADDLE"], "trainer", self.mark(), *(f"--{k}={v}" for k, v in given.items())], {}
-        settings = {"use_gpu": self.conf["PADDLE_USE_GPU"], "trainer_count": 1, **self.flags, **cluster}
+        settings = {"use_gpu": self.conf["PADDLE_USE_GPU"], "trainer_count": 1, "record_file": "job/train.flags", **self.flags, **cluster}
         variables = {f"PADDLE_INIT_{k.upper()}": v for k, v in settings.items() if k != "config"}
         return ([self.conf["PYTHON"], self.flags["config"], self.mark()],
                 {**variables, "PADDLE_CLUSTER_TRAIN": "True", "OMPI_COMM_WORLD_RANK": node.index})

@@ -65,6 +65,7 @@ pserver=$!
 ln -sf "pserver$suffix.log" "logs/server$suffix.log"
 echo "$OMPI_COMM_WORLD_RANK" > "nodefile$suffix"
 export PADDLE_INIT_LOG_DIR="${PADDLE_INIT_LOG_DIR:-logs${suffix:+/trainer$suffix}}"
+export PADDLE_INIT_RECORD_FILE="job/train$suffix.flags"
 trap 'kill "$pserver" 2>/dev/null; exit 130' INT TERM
 
 "${PYTHON:-python3}" train.py > "logs/train$suffix.log" 2>&1
