@@ -188,7 +188,7 @@ Snapshot read_manifest(std::string_view bytes, const std::string& name,
   need(f.mode() <= static_cast<uint8_t>(wire::Mode::geo) && f.members()->size() > 0 &&
            f.members()->size() <= 65535 &&
            (f.origins() == nullptr || f.origins()->size() <= wire::max_origins),
-       "tells of a job that is not possible");
+       "describes a job that is not possible");
   return snapshot_of(f, values);
 }
 

@@ -44,7 +44,7 @@ void check_secret(int file, const std::string& path, size_t max_bytes, const std
           "' can be read or written by other users: run chmod 600 on it, and make a new one if "
           "others may have read it");
   require(s.st_uid == 0 || s.st_uid == ::geteuid() || ::geteuid() == 0, Error::Kind::config, what,
-          " '", path, "' belongs to another user, who knows it: make one of your own");
+          " '", path, "' belongs to another user, who can read it: make one of your own");
   require(s.st_size >= 0 && static_cast<size_t>(s.st_size) <= max_bytes, Error::Kind::config, what,
           " '", path, "' has ", s.st_size, " bytes; at most ", max_bytes,
           " are read: is it the right file?");

@@ -14,7 +14,7 @@ std::string looks_like(std::span<const std::byte, header_bytes> bytes) {
   if (text[0] == 0x16 && text[1] == 0x03)
     return ": it looks like TLS, and this pserver has no --cert_file";
   if (std::memcmp(text, "PSA1", 4) == 0)
-    return ": it wants to prove a job token, and this pserver has no --token_file";
+    return ": it uses a job token, and this pserver was started without --token_file";
   if (std::memcmp(text, "1WSP", 4) == 0) return ": it comes from a big-endian machine";
   if (std::memcmp(text, "PSW", 3) == 0) return ": it comes from another version of this program";
   return "";

@@ -40,7 +40,7 @@ class CertificateCategory final : public std::error_category {
         return "its certificate is not valid yet (are the clocks right?)";
       case X509_V_ERR_HOSTNAME_MISMATCH:
       case X509_V_ERR_IP_ADDRESS_MISMATCH:
-        return "its certificate is for another name or address: make one with the name that stands "
+        return "its certificate is for another name or address: make one with the name that is "
                "in --pservers (paddle certs --hosts=...)";
       default:
         return text("its certificate is not accepted: ", X509_verify_cert_error_string(code),

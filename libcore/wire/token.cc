@@ -137,7 +137,7 @@ Token parse_token(std::span<const std::byte> file, const std::string& where) {
   if (const size_t colon = all.find(':'); colon != std::string_view::npos) {
     const auto grant = grant_named(all.substr(0, colon));
     require(grant.has_value(), Error::Kind::config, where,
-            " is no token: what stands before its colon is no role (trainer, trainer-N, observer, "
+            " is no token: the part before its colon is no role (trainer, trainer-N, observer, "
             "admin)");
     out.grant = *grant;
     rest = trimmed(rest.subspan(colon + 1));
