@@ -47,8 +47,9 @@ struct TileJob {
 };
 
 // What a tile does beside multiplying, and for what: one panel that it packs on its way or that is
-// packed, or several panels of few terms.
-enum class Way { packing, packed, panels };
+// packed, several panels of few terms, or columns that it reads where they are, which may be fewer
+// than its own and end where op(b) ends.
+enum class Way { packing, packed, panels, there };
 
 // How a vector of sums becomes part of c. What is rounded on the way must be the same in every
 // tile, whole or not, so the compiler gets no choice: it cannot share a product between these,
@@ -120,8 +121,9 @@ PS_INLINE void put_part(const Acc& acc, T alpha, T beta, T* c, int64_t ldc, int6
 template <class Put, Way way, class T, int bytes, int rows, int vectors, class Acc>
 PS_INLINE void put(const Acc& acc, const TileJob<T>& job, T* c) {
   T alpha = job.alpha;
-  // Only panels that were packed before can be in part beyond c.
-  if (way != Way::packed || job.columns == vectors * Lanes<T, bytes>::count) {
+  // What a tile packs itself, and several panels, are as wide as the tile.
+  if (way == Way::packing || way == Way::panels ||
+      job.columns == vectors * Lanes<T, bytes>::count) {
     asm volatile("" : "+m"(alpha));  // from here on a number of its own
     put_whole<Put, T, bytes, rows, vectors>(acc, alpha, job.beta, c, job.ldc);
   } else {
@@ -179,12 +181,15 @@ PS_INLINE void tile_panel(const TileJob<T>& job, int64_t panel) {
   const T* b = job.b + panel * job.b_panel;
   const T* ahead = job.ahead.at;
   T* packed = job.packed;
+  const Some<T, bytes> last(job.columns - (vectors - 1) * lanes);
   const auto term = [&]() __attribute__((always_inline)) {
     Vector bv[vectors];
 #pragma GCC unroll 2
-    for (int v = 0; v < vectors; ++v) bv[v] = load<bytes>(b + v * lanes);
+    for (int v = 0; v < vectors; ++v)
+      bv[v] = way == Way::there && v == vectors - 1 ? Vector(last.load(b + v * lanes))
+                                                    : load<bytes>(b + v * lanes);
     b += b_row;
-    __builtin_prefetch(ahead, 0, 2);
+    if constexpr (way != Way::there) __builtin_prefetch(ahead, 0, 2);
     if constexpr (way == Way::packing) __builtin_prefetch(ahead + 64 / sizeof(T), 0, 2);
     ahead += step;
     if constexpr (way == Way::packing) {
@@ -234,6 +239,7 @@ struct TileTable {
   static constexpr int64_t half = Lanes<T, half_bytes>::count;
 
   Tile<T> full[tile_rows], packing[tile_rows], panels[tile_rows], one[tile_rows], narrow[tile_rows];
+  Tile<T> there[tile_rows], one_there[tile_rows];
 
   template <int rows>
   constexpr void fill() {
@@ -242,9 +248,13 @@ struct TileTable {
     panels[rows - 1] = tile<T, rows, tile_vectors, vector_bytes, Way::panels>;
     one[rows - 1] = tile<T, rows, 1, vector_bytes, Way::packed>;
     narrow[rows - 1] = tile<T, rows, 1, half_bytes, Way::packed>;
+    there[rows - 1] = tile<T, rows, tile_vectors, vector_bytes, Way::there>;
+    one_there[rows - 1] = tile<T, rows, 1, vector_bytes, Way::there>;
     if constexpr (rows > 1) fill<rows - 1>();
   }
-  constexpr TileTable() : full{}, packing{}, panels{}, one{}, narrow{} { fill<tile_rows>(); }
+  constexpr TileTable() : full{}, packing{}, panels{}, one{}, narrow{}, there{}, one_there{} {
+    fill<tile_rows>();
+  }
 
   static constexpr int64_t width_for(int64_t columns) {
     return columns <= half ? half : columns <= lanes ? lanes : width;

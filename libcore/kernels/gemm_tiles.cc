@@ -192,8 +192,52 @@ bool streams_result(const Product<T>& p, int64_t k) {
   return k > few_terms && p.m * k * bytes <= 128 << 10 && p.m * p.n * bytes > 1 << 20;
 }
 
+// One panel of few terms for few rows: to pack it, and to plan how, would take as long as the
+// product. Its tiles read op(b) where it is.
+template <class T>
+bool is_small(const Product<T>& p) {
+  return !p.trans_b && p.n <= TileTable<T>::width && p.k <= few_terms && p.m <= 4 * tile_rows;
+}
+
+template <class T>
+void multiply_small(const Product<T>& p) {
+  constexpr int64_t width = TileTable<T>::width;
+  alignas(64) static constexpr T zeros[width] = {};
+  T buffer[width];
+  const T* start = p.finish.bias == nullptr ? zeros : p.finish.bias;
+  if (p.finish.bias != nullptr && p.n < width) {
+    for (int64_t c = 0; c < width; ++c) buffer[c] = c < p.n ? p.finish.bias[c] : 0;
+    start = buffer;
+  }
+  const Tile<T>* tiles = p.n <= TileTable<T>::lanes ? table<T>.one_there : table<T>.there;
+  const int64_t a_row = p.trans_a ? 1 : p.lda, a_col = p.trans_a ? p.lda : 1;
+  for (int64_t first = 0; first < p.m; first += tile_rows) {
+    const int64_t rows = at_most(tile_rows, p.m - first);
+    T* to = p.c + first * p.ldc;
+    tiles[rows - 1]({.a = p.a + first * a_row,
+                     .a_row = a_row,
+                     .a_col = a_col,
+                     .b = p.b,
+                     .b_row = p.ldb,
+                     .panels = 1,
+                     .b_panel = 0,
+                     .packed = nullptr,
+                     .start = start,
+                     .start_panel = 0,
+                     .k = p.k,
+                     .alpha = p.alpha,
+                     .beta = p.beta,
+                     .c = to,
+                     .ldc = p.ldc,
+                     .columns = p.n,
+                     .ahead = {p.c, 0}});
+    if (p.finish.map != nullptr) p.finish.map(to, p.ldc, rows, p.n);
+  }
+}
+
 template <class T>
 void multiply(const Product<T>& p, void* scratch) {
+  if (is_small(p)) return multiply_small(p);
   const int64_t k_blocks = (p.k + block_k - 1) / block_k;
   const int64_t k = k_blocks == 1 ? p.k : (p.k + k_blocks - 1) / k_blocks;
   // With few terms it counts for more that a row tile does all panels in one call.

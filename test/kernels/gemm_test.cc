@@ -115,7 +115,8 @@ TEMPLATE_TEST_CASE("a product with bias and map is the product, then both", "", 
   }
 }
 
-// Parts of tiles, parts of vectors, one and several blocks of terms, few terms, many terms.
+// Parts of tiles, parts of vectors, one and several blocks of terms, few terms, many terms; small
+// products.
 TEMPLATE_TEST_CASE("the version for each instruction set is right, and parts have the same bits",
                    "", float, double) {
   const bool ta = GENERATE(false, true), tb = GENERATE(false, true);
@@ -128,7 +129,9 @@ TEMPLATE_TEST_CASE("the version for each instruction set is right, and parts hav
                                   {200, 10, 64},
                                   {151, 77, 10},
                                   {150, 200, 2},
-                                  {29, 19, 1030}})
+                                  {29, 19, 1030},
+                                  {20, 13, 13},
+                                  {23, 32, 64}})
       for (const auto& [alpha, beta] : {std::array<double, 2>{1, 0}, {-0.01, 1}, {2, 0.3}}) {
         const Case<TestType> c(ta, tb, m, n, k, TestType(alpha), TestType(beta), 0);
         const auto run = [&](const Product<TestType>& p) {
