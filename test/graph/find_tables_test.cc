@@ -13,7 +13,7 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-const Names two = {"a:1", "b:2"};
+const Names two_shards = {"a:1", "b:2"};
 
 // Two lookups of one table, summed, and a fully connected layer.
 struct Lookups : NetCase {
@@ -29,7 +29,7 @@ struct Lookups : NetCase {
     table_rows = elementwise_add(b, one, other);
     loss = mean(b, fc(b, table_rows, 3));
   }
-  Cut cut(TranspileOptions o = {.endpoints = two}) const {
+  Cut cut(TranspileOptions o = {.endpoints = two_shards}) const {
     o.tables = true;
     return transpile(net.main, net.startup, o);
   }
@@ -93,7 +93,7 @@ TEST_CASE("a sparse parameter of lookups becomes a table of the trainer's half",
 TEST_CASE("tables without the option stay dense slices", "[graph]") {
   Lookups n;
   minimize(n.b, n.loss, Optimizer("sgd", 0.1));
-  const Cut cut = transpile(n.net.main, n.net.startup, {.endpoints = two});
+  const Cut cut = transpile(n.net.main, n.net.startup, {.endpoints = two_shards});
   CHECK(cut.trainer.tables.empty());
   CHECK(cut.table_shards.empty());
   CHECK(cut.params.size() == 3);
@@ -103,14 +103,14 @@ TEST_CASE("a distributed table without the option is refused, and the user told 
           "[graph]") {
   Lookups n({.is_distributed = true}, {-1, 4});
   minimize(n.b, n.loss, Optimizer("sgd", 0.1));
-  CHECK_THROWS_WITH(transpile(n.net.main, n.net.startup, {.endpoints = two}),
+  CHECK_THROWS_WITH(transpile(n.net.main, n.net.startup, {.endpoints = two_shards}),
                     Contains("'table'") && Contains("set is_sparse in place of is_distributed"));
 }
 
 TEST_CASE("geo: a trainer runs the whole program but the updates of its tables", "[graph]") {
   Lookups n({.is_distributed = true});
   minimize(n.b, n.loss, Optimizer("adagrad", 0.1));
-  const Cut cut = n.cut({.endpoints = two, .geo = true});
+  const Cut cut = n.cut({.endpoints = two_shards, .geo = true});
   REQUIRE(cut.trainer.tables.size() == 1);
   CHECK(cut.trainer.tables[0].learning_rate == "learning_rate_0");
   const Block& trainer = cut.trainer.global();
@@ -133,7 +133,7 @@ TEST_CASE("geo refuses tables whose ids wait for a row", "[graph]") {
   Lookups n({.is_distributed = true, .table = TableSpec{.admit_probability = 0.5f}});
   minimize(n.b, n.loss, Optimizer("sgd", 0.1));
   CHECK(n.cut().trainer.tables.size() == 1);
-  CHECK_THROWS_WITH(n.cut({.endpoints = two, .geo = true}),
+  CHECK_THROWS_WITH(n.cut({.endpoints = two_shards, .geo = true}),
                     Contains("'table' has probability") && Contains("train in another mode"));
 }
 
@@ -255,7 +255,7 @@ TEST_CASE("a program of tables alone can be cut", "[graph]") {
   const std::string rows =
       embedding(n.b, "ids", {100, 4}, {.is_sparse = true, .param_attr = {.name = "table"}});
   minimize(n.b, mean(n.b, rows), Optimizer("sgd", 0.1));
-  const Cut cut = transpile(n.net.main, n.net.startup, {.endpoints = two, .tables = true});
+  const Cut cut = transpile(n.net.main, n.net.startup, {.endpoints = two_shards, .tables = true});
   CHECK(cut.trainer.tables.size() == 1);
   CHECK(cut.slices.empty());
   CHECK(cut.shared == Names{"learning_rate_0"});

@@ -16,12 +16,12 @@ namespace {
 const std::vector<float> ones(5, 1.0f);
 
 // Two trainers that have joined.
-struct Two {
+struct TwoJoined {
   RunningShard shard;
   Client a{shard.port()}, b{shard.port()};
   Answer welcome_a, welcome_b;
 
-  explicit Two(ShardOptions options, wire::Mode mode = wire::Mode::sync)
+  explicit TwoJoined(ShardOptions options, wire::Mode mode = wire::Mode::sync)
       : shard(std::move(options)) {
     a.greet({.trainer = 0, .mode = mode});
     b.greet({.trainer = 1, .mode = mode});
@@ -37,7 +37,7 @@ TEST_CASE("async applies on arrival, once", "[pserver]") {
   const QuietLog quiet;
   const wire::Mode mode = GENERATE(wire::Mode::async, wire::Mode::half_async, wire::Mode::geo);
   const float sign = mode == wire::Mode::geo ? 1.0f : -1.0f;
-  Two two({}, mode);
+  TwoJoined two({}, mode);
   const Answer first = two.a.await(two.a.push(10, 0, ones));
   CHECK(first.version == 1);
   CHECK(first.values()[2] == first_value(0, 2) + sign);
@@ -72,7 +72,7 @@ TEST_CASE("async gradients that are too old are dropped and counted", "[pserver]
   SECTION("by max_staleness") { options.stale.max_staleness = 2; }
   SECTION("by the ratio of v2") { options.stale.discard_ratio = 0.5; }  // as 1.5: 3 of 2 trainers
   const bool by_ratio = options.stale.discard_ratio > 0;
-  Two two(options, wire::Mode::async);
+  TwoJoined two(options, wire::Mode::async);
   uint64_t step = 0;
   const auto push = [&](uint64_t based_on) {
     return two.a.await(two.a.push(10, step++, ones, {.based_on = based_on}));
@@ -96,7 +96,7 @@ TEST_CASE("a lost trainer is dropped, waited for, or ends the job", "[pserver]")
   ShardOptions options{.leases = {.lease_seconds = 60, .reconnect_seconds = 0}};
   SECTION("drop") {
     options.leases.policy = LossPolicy::drop;
-    Two two(options);
+    TwoJoined two(options);
     const uint64_t id = two.a.push(10, 0, ones);
     two.b.connection().close("killed");
     const Answer alone = two.a.await(id);
@@ -129,7 +129,7 @@ TEST_CASE("a lost trainer is dropped, waited for, or ends the job", "[pserver]")
     CHECK(two.a.await(open).version == 5);
   }
   SECTION("wait") {
-    Two two(options);
+    TwoJoined two(options);
     const uint64_t id = two.a.push(10, 0, ones);
     two.b.connection().close("killed");
     CHECK(two.a.until([&] {
@@ -145,7 +145,7 @@ TEST_CASE("a lost trainer is dropped, waited for, or ends the job", "[pserver]")
   }
   SECTION("fail") {
     options.leases.policy = LossPolicy::fail;
-    Two two(options);
+    TwoJoined two(options);
     const uint64_t id = two.a.push(10, 0, ones);
     two.b.connection().close("killed");
     const Answer a = two.a.await(id);
@@ -157,7 +157,7 @@ TEST_CASE("a lost trainer is dropped, waited for, or ends the job", "[pserver]")
 
 TEST_CASE("heartbeats keep a lease and carry news both ways", "[pserver]") {
   const QuietLog quiet;
-  Two two({.leases = {.lease_seconds = 2}});
+  TwoJoined two({.leases = {.lease_seconds = 2}});
   Client beat(two.shard.port());
   REQUIRE(beat.greet({.trainer = 1, .role = wire::Role::beat}).type == Body::Welcome);
   two.a.push(10, 0, ones);
@@ -183,7 +183,7 @@ TEST_CASE("heartbeats keep a lease and carry news both ways", "[pserver]") {
 TEST_CASE("who stays hears at once that others have finished and trainer 0 has saved",
           "[pserver]") {
   const QuietLog quiet;
-  Two two(ShardOptions{});
+  TwoJoined two(ShardOptions{});
   Client beat(two.shard.port());
   REQUIRE(beat.greet({.trainer = 1, .role = wire::Role::beat}).type == Body::Welcome);
   CHECK(beat.beat().finished == 0);
@@ -204,7 +204,7 @@ TEST_CASE("who stays hears at once that others have finished and trainer 0 has s
 TEST_CASE("trainers with fewer batches leave the rounds", "[pserver]") {
   const QuietLog quiet;
   std::atomic<int> done = 0;
-  Two two({.exit_when_done = true, .calls = {.on_done = [&] { ++done; }}});
+  TwoJoined two({.exit_when_done = true, .calls = {.on_done = [&] { ++done; }}});
   const uint64_t id = two.a.push(10, 0, ones);
   CHECK(two.b.complete(wire::Phase::finished).type == Body::Ack);
   CHECK(two.a.await(id).version == 1);
@@ -219,7 +219,7 @@ TEST_CASE("trainers with fewer batches leave the rounds", "[pserver]") {
 
 TEST_CASE("the next job may follow", "[pserver]") {
   const QuietLog quiet;
-  Two two({});
+  TwoJoined two({});
   two.a.complete(wire::Phase::bye);
   CHECK(two.b.complete(wire::Phase::bye).type == Body::Ack);
   CHECK(two.a.ended());  // nobody of the old job stays
@@ -234,7 +234,7 @@ TEST_CASE("the next job may follow", "[pserver]") {
 
 TEST_CASE("a pserver that stops tells its peers", "[pserver]") {
   const QuietLog quiet;
-  Two two({});
+  TwoJoined two({});
   const uint64_t id = two.a.push(10, 0, ones);
   two.shard.stop();
   CHECK(two.a.ended());
@@ -244,7 +244,7 @@ TEST_CASE("a pserver that stops tells its peers", "[pserver]") {
 
 TEST_CASE("all go back to the first values", "[pserver]") {
   const QuietLog quiet;
-  Two two({});
+  TwoJoined two({});
   two.a.push(10, 0, ones);
   CHECK(two.b.await(two.b.push(10, 0, ones)).version == 1);
   const uint64_t open = two.b.push(10, 1, ones);
@@ -267,7 +267,7 @@ TEST_CASE("peer_timeout ends waits for trainers that are gone, not for slow ones
   const QuietLog quiet;
   // The sweep looks once a second: four seconds are several looks past the timeout.
   ShardOptions options{.leases = {.lease_seconds = 60, .reconnect_seconds = 0}, .peer_timeout = 1};
-  Two two(options);
+  TwoJoined two(options);
   SECTION("a slow one may take its time, and so may many steps together") {
     const uint64_t id = two.a.push(10, 0, ones);
     CHECK_FALSE(two.a.until([&] { return two.a.answered(id); }, 4));

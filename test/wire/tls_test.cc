@@ -68,7 +68,7 @@ class Mirror : public Handler {
   std::string reason;
 };
 
-struct Meeting {
+struct TlsMeeting {
   asio::io_context io{1};
   Listener listener{io, "127.0.0.1", 0};
   Gate gate;
@@ -78,7 +78,7 @@ struct Meeting {
   std::string problem = "unfinished";
   Error::Kind kind = Error::Kind::io;
 
-  explicit Meeting(Credentials at_server) : gate(io, std::move(at_server)) {
+  explicit TlsMeeting(Credentials at_server) : gate(io, std::move(at_server)) {
     client.answers = false;
     listener.accept([this](std::unique_ptr<Stream> s) {
       gate.take(std::move(s), [this](std::unique_ptr<Stream> stream, const Proof& p) {
@@ -88,7 +88,7 @@ struct Meeting {
       });
     });
   }
-  ~Meeting() {
+  ~TlsMeeting() {
     listener.stop();
     if (client_side) client_side->close("the test is over");
     if (server_side) server_side->close("the test is over");
@@ -203,7 +203,7 @@ using namespace tls_test;
 
 TEST_CASE("messages of all sizes go through TLS, both ways", "[wire][tls]") {
   const QuietLog quiet;
-  Meeting m(server_of(authority().of("pserver")));
+  TlsMeeting m(server_of(authority().of("pserver")));
   REQUIRE(m.dial(client_of(authority().of("trainer-1"))) == "");
   REQUIRE(m.until([&] { return m.server_side != nullptr; }));
   CHECK(m.proof->certificate == Grant{Grant::Kind::trainer, 1});
@@ -276,7 +276,7 @@ TEST_CASE("a token on top of TLS is proven, too", "[wire][tls]") {
   Credentials server = server_of(authority().of("pserver")),
               client = client_of(authority().of("trainer"));
   server.token = token;
-  Meeting m(server);
+  TlsMeeting m(server);
   CHECK_THAT(m.dial(client), Contains("closed the connection") || Contains("did not prove"));
   client.token = token;
   REQUIRE(m.dial(client, "localhost", {Role::trainer, 4}) == "");
@@ -290,7 +290,7 @@ TEST_CASE("certificates that are not good are refused by both sides", "[wire][tl
   const auto& a = authority();
   const auto outcome = [](const CredentialFiles& server, const CredentialFiles& client,
                           const std::string& host = "127.0.0.1") {
-    Meeting m(server_of(server));
+    TlsMeeting m(server_of(server));
     const std::string problem = m.dial(client_of(client), host);
     CHECK(m.server_side == nullptr);
     if (!problem.empty()) CHECK(m.kind == Error::Kind::config);
@@ -373,7 +373,7 @@ TEST_CASE("one side with TLS and one without do not wait for each other", "[wire
   const QuietLog quiet;
   const auto& a = authority();
   SECTION("a plain client") {
-    Meeting m(server_of(a.of("pserver")));
+    TlsMeeting m(server_of(a.of("pserver")));
     REQUIRE(m.dial({}) == "");
     m.client_side->send(1, make_hello(Role::trainer));
     m.client_side->flush();
@@ -382,7 +382,7 @@ TEST_CASE("one side with TLS and one without do not wait for each other", "[wire
     CHECK(m.server_side == nullptr);
   }
   SECTION("a plain server") {
-    Meeting m(Credentials{});
+    TlsMeeting m(Credentials{});
     CHECK_THAT(m.dial(client_of(a.of("trainer"))), Contains("cannot connect"));
     CHECK(m.kind == Error::Kind::peer);
   }
@@ -414,7 +414,7 @@ bool greets(uint16_t port, int version, const CredentialFiles& files) {
 TEST_CASE("older versions of TLS are refused", "[wire][tls]") {
   const QuietLog quiet;
   for (const auto& [version, works] : {std::pair{TLS1_3_VERSION, true}, {TLS1_2_VERSION, false}}) {
-    Meeting m(server_of(authority().of("pserver")));
+    TlsMeeting m(server_of(authority().of("pserver")));
     std::atomic<int> outcome = -1;
     std::thread client([&, version = version] {
       outcome = greets(m.listener.port(), version, authority().of("trainer")) ? 1 : 0;
@@ -428,7 +428,7 @@ TEST_CASE("older versions of TLS are refused", "[wire][tls]") {
 
 TEST_CASE("a long TLS greeting is cut off", "[wire][tls]") {
   const QuietLog quiet;
-  Meeting m(server_of(authority().of("pserver")));
+  TlsMeeting m(server_of(authority().of("pserver")));
   tcp::socket s(m.io);
   s.connect({asio::ip::make_address("127.0.0.1"), m.listener.port()});
   // The beginning of a hello of 16000 bytes, and no end of it.
@@ -444,7 +444,7 @@ TEST_CASE("certificates are read anew when their files change", "[wire][tls]") {
   make_certificates(d.path(), {{"pserver", {"elsewhere"}}, {"trainer", {}}}, {});
   const auto server = server_of(Authority::files(d.path(), "pserver", d.path()));
   const auto client = client_of(Authority::files(d.path(), "trainer", d.path()));
-  Meeting m(server);
+  TlsMeeting m(server);
   CHECK_THAT(m.dial(client), Contains("another name"));
   make_certificates(d.path(), {{"pserver", {"127.0.0.1"}}}, {});
   // The files are looked at once a second.
