@@ -13,6 +13,7 @@
 #include "paddle/commands.h"
 #include "paddle/result_file.h"
 #include "paddle/table_commands.h"
+#include "trainer/fluid_tables.h"
 
 namespace paddle {
 namespace {
@@ -55,39 +56,14 @@ class StandardInput : public ByteSource {
   }
 };
 
-// As Fluid's pservers save a distributed table: a file for each of them, DIR/TABLE_<k>.
-void export_shards(TableFile& file, const std::string& directory, uint64_t shards) {
-  require(!directory.empty(), Error::Kind::config,
-          "--shards makes several files: give --output=DIR, their directory");
-  make_writable_directory(directory);
-  for (uint64_t k = 0; k < shards; ++k) {
-    ResultFile target(
-        (std::filesystem::path(directory) / text(file.spec().param, "_", k)).string());
-    export_selected_rows(file, {k, shards}, [&](std::string_view bytes) { target.write(bytes); });
-    target.finish();
-  }
-  std::cout << "wrote " << directory << ": " << file.rows() << " rows in " << shards << " files\n";
-}
-
 // What import reads: one file, or all shards of a table in a directory.
 std::vector<std::string> streams_of(const std::string& input, const std::string& name) {
   require(!input.empty(), Error::Kind::config,
           "--format=selected_rows reads files: give --input=FILE, or the directory of the shards");
   if (!std::filesystem::is_directory(input)) return {input};
-  uint64_t shards = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(input)) {
-    const std::string file = entry.path().filename().string();
-    if (!file.starts_with(name + "_")) continue;
-    const std::string number = file.substr(name.size() + 1);
-    int64_t k = 0;
-    if (parse_int(number, k) && k >= 0 && number == text(k))
-      shards = std::max(shards, static_cast<uint64_t>(k) + 1);
-  }
-  require(shards > 0, Error::Kind::io, "the directory '", input, "' has no file '", name,
+  std::vector<std::string> out = fluid_streams(input, name);
+  require(!out.empty(), Error::Kind::io, "the directory '", input, "' has no file '", name,
           "_0': say which table it is with --name");
-  std::vector<std::string> out;
-  for (uint64_t k = 0; k < shards; ++k)
-    out.push_back((std::filesystem::path(input) / text(name, "_", k)).string());
   return out;
 }
 
@@ -102,11 +78,17 @@ void export_table(const std::string& path, const Options& options) {
   require(binary || shards == 0, Error::Kind::config,
           "--shards is for --format=selected_rows, the form of Fluid's shards");
   TableFile file(path);
-  if (shards > 0) return export_shards(file, output, static_cast<uint64_t>(shards));
+  if (shards > 0) {
+    require(!output.empty(), Error::Kind::config,
+            "--shards makes several files: give --output=DIR, their directory");
+    export_shards(file, output, static_cast<uint64_t>(shards));
+    std::cout << "wrote " << output << ": " << file.rows() << " rows in " << shards << " files\n";
+    return;
+  }
   ResultFile target(output);
   const TextSink sink = [&](std::string_view bytes) { target.write(bytes); };
   if (binary)
-    export_selected_rows(file, {}, sink);
+    export_selected_rows(file, sink);
   else
     export_text(file, options.flag("state"), sink);
   target.finish();

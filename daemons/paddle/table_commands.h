@@ -23,14 +23,11 @@ std::string inspect_table(TableFile& file, size_t samples, const std::vector<uin
 // updates before the values and the optimizer's state behind them. Lines with # come first: all
 // that the file says of its table. Numbers are exact: import_table() makes the same bits of them.
 void export_text(TableFile& file, bool states, const TextSink& out);
-// The ids with id % parts == part, as Fluid's pservers divide a distributed table.
-struct IdShare {
-  uint64_t part = 0, parts = 1;
-  bool has(uint64_t id) const { return id % parts == part; }
-};
-// Fluid's SelectedRows stream of these rows. Throws Error(data) for an id above 2^63 - 2, which it
+// Fluid's SelectedRows stream of the rows. Throws Error(data) for an id above 2^63 - 2, which it
 // cannot hold.
-void export_selected_rows(TableFile& file, const IdShare& share, const TextSink& out);
+void export_selected_rows(TableFile& file, const TextSink& out);
+// The same as one file for each of so many pservers (trainer/fluid_tables.h).
+void export_shards(TableFile& file, const std::string& directory, uint64_t shards);
 
 // What import_table() takes where the text does not say it; a word that is given counts more than
 // the text.

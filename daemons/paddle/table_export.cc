@@ -1,11 +1,11 @@
 #include <charconv>
-#include <limits>
 
-#include "base/error.h"
+#include "base/file.h"
 #include "base/run_main.h"
 #include "io/tensor_file.h"
 #include "paddle/table_commands.h"
 #include "paddle/table_stats.h"
+#include "trainer/fluid_tables.h"
 
 namespace paddle {
 namespace {
@@ -38,6 +38,15 @@ class Buffered {
   const TextSink& out_;
   std::string bytes_;
 };
+
+FluidStreams divided(const TableFile& file, uint64_t shards) {
+  FluidStreams out = divide(file, shards);
+  require(!out.too_large, Error::Kind::data, "the id ", out.too_large.value_or(0), " of '",
+          file.path(),
+          "' does not fit into Fluid's SelectedRows, whose rows are numbered up to 2^63 - 2: "
+          "export it with --format=text");
+  return out;
+}
 
 }  // namespace
 
@@ -74,29 +83,21 @@ void export_text(TableFile& file, bool states, const TextSink& out) {
   to.flush();
 }
 
+void export_shards(TableFile& file, const std::string& directory, uint64_t shards) {
+  make_writable_directory(directory);
+  write_fluid_streams(file, divided(file, shards), directory);
+}
+
 // Number of rows and height come first in the stream, or behind the ids, and then the values: the
 // file is read three times.
-void export_selected_rows(TableFile& file, const IdShare& share, const TextSink& out) {
-  int64_t rows = 0, height = file.spec().height;
-  const auto each_row = [&](const auto& f) {
-    file.each_row([&](const std::byte* row) {
-      if (share.has(head_of(row)->id)) f(row);
-    });
-  };
-  file.each_row([&](const std::byte* row) {
-    const uint64_t id = head_of(row)->id;
-    require(id <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max() - 1), Error::Kind::data,
-            "the id ", id, " of '", file.path(),
-            "' does not fit into Fluid's SelectedRows, whose rows are numbered up to 2^63 - 2: "
-            "export it with --format=text");
-    if (file.spec().height < 0) height = std::max(height, static_cast<int64_t>(id) + 1);
-    rows += share.has(id);
-  });
-  height = std::max<int64_t>(height, 0);
+void export_selected_rows(TableFile& file, const TextSink& out) {
+  const FluidStreams streams = divided(file, 1);
+  const auto rows = static_cast<int64_t>(streams.rows[0]);
+  const int64_t height = streams.height;
   Buffered to(out);
   to.raw("\0\0\0\0", 4);  // version 0
   to.raw(&rows, sizeof rows);
-  each_row([&](const std::byte* row) {
+  file.each_row([&](const std::byte* row) {
     const uint64_t id = head_of(row)->id;
     to.raw(&id, sizeof id);
     to.row_ends();
@@ -104,7 +105,7 @@ void export_selected_rows(TableFile& file, const IdShare& share, const TextSink&
   to.raw(&height, sizeof height);
   to.add(plain_tensor_head(DType::f32, Shape{rows, file.layout().width}));
   std::vector<float> values(static_cast<size_t>(file.layout().width));
-  each_row([&](const std::byte* row) {
+  file.each_row([&](const std::byte* row) {
     file.layout().read(row, values.data());
     to.raw(values.data(), values.size() * sizeof(float));
     to.row_ends();

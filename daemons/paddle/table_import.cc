@@ -6,10 +6,9 @@
 
 #include "base/error.h"
 #include "base/run_main.h"
-#include "io/binary_reader.h"
-#include "io/tensor_file.h"
 #include "paddle/table_commands.h"
 #include "table/part.h"
+#include "trainer/fluid_tables.h"
 
 namespace paddle {
 namespace {
@@ -193,23 +192,17 @@ TableStore import_selected_rows(const std::vector<std::string>& files, const Imp
   std::optional<Rows> rows;
   int64_t width = 0;
   for (const std::string& file : files) {
-    BinaryReader in(file);
-    const SelectedRows part = read_selected_rows(in);
-    in.expect_end("the values");
-    const Shape& shape = part.value.shape();
-    require(part.value.dtype() == DType::f32 && shape.rank() == 2, Error::Kind::data, file,
-            " has values of ", name_of(part.value.dtype()), shape,
-            ", and the rows of a table are float32[rows, width]");
+    const SelectedRows part = read_fluid_stream(file, rows ? width : -1);
     if (!rows) {
-      std::string head = head_of_import({}, words, shape[1]);
+      std::string head = head_of_import({}, words, part.value.shape()[1]);
       if (words.head.empty()) head = with(head, "height", text(part.height));
       const TableHead made = table_head_of(head, file);
       store.begin(made);
       width = made.spec.width;
       rows.emplace(store, made.spec.param, false);
     }
-    require(shape[1] == width, Error::Kind::data, file, " has rows of ", shape[1],
-            " values, and the table has ", width);
+    require(part.value.shape()[1] == width, Error::Kind::data, file, " has rows of ",
+            part.value.shape()[1], " values, and the table has ", width);
     for (size_t i = 0; i < part.rows.size(); ++i)
       rows->add(part.rows[i], part.value.data<float>() + static_cast<int64_t>(i) * width, file);
   }

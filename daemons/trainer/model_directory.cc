@@ -218,7 +218,8 @@ void load_model(Session& session, const std::string& directory) {
       strict ? std::function<void(const std::string&)>{} : begins_anew;
   const Names tables = table_names(session.model().net.main);
   if (session.client())
-    session.scope().part<TableFiles>().paths = find_table_files(tables, directory, missing);
+    for (const auto& [table, path] : find_table_files(tables, directory, missing))
+      session.scope().part<TableFiles>().tables[table] = {path};
   else
     load_tables(session.scope().part<TableStore>(), tables, directory, missing);
   take_state(session, state, directory);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
 
 #include "base/random.h"
 #include "exec/table_store.h"
@@ -14,11 +13,11 @@
 namespace paddle {
 namespace {
 
-const std::string* path_of(const Scope& scope, const std::string& param) {
+const SavedTable* saved_in(const Scope& scope, const std::string& param) {
   const auto* files = scope.find_part<TableFiles>();
   if (files == nullptr) return nullptr;
-  const auto it = files->paths.find(param);
-  return it == files->paths.end() ? nullptr : &it->second;
+  const auto it = files->tables.find(param);
+  return it == files->tables.end() ? nullptr : &it->second;
 }
 
 class ArrayRows final : public FirstRowsSource {
@@ -41,8 +40,8 @@ class ArrayRows final : public FirstRowsSource {
 
 class FileRows final : public FirstRowsSource {
  public:
-  FileRows(PartFormat format, const TablePlace& place, uint32_t clock, const std::string& path)
-      : FirstRowsSource(std::move(format), place, clock), in_(file_source(path), path) {}
+  FileRows(PartFormat format, const TablePlace& place, uint32_t clock, const SavedTable& saved)
+      : FirstRowsSource(std::move(format), place, clock), in_(saved.open()) {}
 
  private:
   bool add() override {
@@ -67,9 +66,9 @@ class FileRows final : public FirstRowsSource {
 
 void take_first_rows(Cut& cut, const TableFiles& files) {
   for (TableSpec& spec : cut.trainer.tables) {
-    const auto path = files.paths.find(spec.param);
-    if (path == files.paths.end()) continue;
-    const TableSpec there = TableReader(file_source(path->second), path->second).head().spec;
+    const auto saved = files.tables.find(spec.param);
+    if (saved == files.tables.end()) continue;
+    const TableSpec there = saved->second.open().head().spec;
     spec.init = there.init;
     spec.init_a = there.init_a;
     spec.init_b = there.init_b;
@@ -157,8 +156,8 @@ std::unique_ptr<FirstRowsSource> FirstRowsSource::of(const Cut& cut, const Table
   if (spec.first_values_sent)
     return std::make_unique<ArrayRows>(format(), place, clock,
                                        TableArrays(cut, place.table, scope));
-  if (const std::string* path = path_of(scope, spec.param))
-    return std::make_unique<FileRows>(format(), place, clock, *path);
+  if (const SavedTable* saved = saved_in(scope, spec.param))
+    return std::make_unique<FileRows>(format(), place, clock, *saved);
   return nullptr;
 }
 
@@ -179,10 +178,9 @@ uint64_t hash_first_rows(const Cut& cut, size_t table, const Scope& scope, uint6
     const Tensor& t = scope.tensor(spec.param);
     return checksum64(t.raw(), t.bytes(), h);
   }
-  const std::string* path = path_of(scope, spec.param);
-  if (path == nullptr) return h;
-  const TableReader in(file_source(*path), *path);
-  return mix64(h ^ in.head().version ^ mix64(std::filesystem::file_size(*path)));
+  const SavedTable* saved = saved_in(scope, spec.param);
+  if (saved == nullptr) return h;
+  return mix64(h ^ saved->open().head().version ^ mix64(saved->bytes()));
 }
 
 }  // namespace paddle

@@ -12,12 +12,13 @@
 #include "graph/transpile.h"
 #include "table/part.h"
 #include "tensor/scope.h"
+#include "trainer/fluid_tables.h"
 
 namespace paddle {
 
 // A part of a scope: the files that tables are loaded from when a job begins, by parameter.
 struct TableFiles {
-  std::map<std::string, std::string> paths;
+  std::map<std::string, SavedTable> tables;
 };
 
 // Rows that the files do not have begin as theirs did. Throws Error(data or io).

@@ -61,18 +61,24 @@ TableStore::Kept TableStore::make(TableSpec spec) const {
   return {.spec = std::move(spec), .table = std::move(table)};
 }
 
-TableStore::Kept& TableStore::use(const PlanTable& wanted) {
+TableSpec TableStore::completed(const PlanTable& wanted) const {
   TableSpec spec = wanted.spec;
-  const auto first = firsts_.find(spec.param);
-  require(first != firsts_.end(), Error::Kind::config, "the table '", spec.param,
-          "' has no value: run the startup program or load a model first");
-  spec.init = first->second.init;
-  spec.init_a = first->second.a;
-  spec.init_b = first->second.b;
-  spec.seed = first->second.seed;
+  if (const auto first = firsts_.find(spec.param); first != firsts_.end()) {
+    spec.init = first->second.init;
+    spec.init_a = first->second.a;
+    spec.init_b = first->second.b;
+    spec.seed = first->second.seed;
+  }
   for (const auto& [key, var] : wanted.state_firsts)
     if (const auto it = firsts_.find(var); it != firsts_.end() && it->second.a != 0)
       spec.settings.emplace_back(key, it->second.a);
+  return spec;
+}
+
+TableStore::Kept& TableStore::use(const PlanTable& wanted) {
+  require(firsts_.count(wanted.spec.param) > 0, Error::Kind::config, "the table '",
+          wanted.spec.param, "' has no value: run the startup program or load a model first");
+  TableSpec spec = completed(wanted);
   const auto [it, fresh] = tables_.try_emplace(spec.param);
   Kept& k = it->second;
   if (fresh) {

@@ -33,6 +33,8 @@ class TableStore {
   // changes. Throws Error(config) where no startup program ran and nothing was loaded, and where
   // its rows are those of another rule.
   Kept& use(const PlanTable& wanted);
+  // What a plan says of a table, with the first values of startup programs and loaded tables.
+  TableSpec completed(const PlanTable& wanted) const;
   const Kept* find(const std::string& param) const;
   Kept* find(const std::string& param);
   Names names() const;

@@ -70,6 +70,8 @@ void mark_tables(Program& program, const std::function<bool(const std::string& p
 Names table_names(const Program& program);
 // The file of a table beside those of variables.
 inline std::string table_file_name(const std::string& param) { return param + ".table"; }
+// Where Fluid keeps the streams of tables in a model: TABLE_0 and so on.
+inline constexpr auto fluid_tables_name = "__lookup_table__";
 
 // Whether an op of the program looks up rows of a parameter.
 bool looks_up(const Program& program, const std::string& param);

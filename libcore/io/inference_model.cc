@@ -164,7 +164,9 @@ InferenceModel load_inference_model(const std::string& directory, const ValueSin
     throw e.within("loading the model '", directory, "'");
   }
   mark_tables(out.program, [&](const std::string& table) {
-    return is_file((std::filesystem::path(directory) / table_file_name(table)).string());
+    const std::filesystem::path in(directory);
+    return is_file((in / table_file_name(table)).string()) ||
+           is_file((in / fluid_tables_name / (table + "_0")).string());
   });
   load_vars(directory, persistables_of(out.program), sink, files.params);
   return out;

@@ -1,7 +1,9 @@
 // Variables and models to and from disk.
 #include <algorithm>
 
+#include "base/log.h"
 #include "bindings.h"
+#include "exec/lower_tables.h"
 #include "exec/table_store.h"
 #include "io/inference_model.h"
 #include "io/model_file.h"
@@ -35,10 +37,25 @@ InferenceFiles files_of(const std::string& model, const std::string& params) {
   return {.model = model.empty() ? "__model__" : model, .params = params};
 }
 
+// In Fluid's layout too, a stream for each pserver, where the ids fit into it.
+void add_fluid_streams(const std::string& directory, const std::string& name, uint64_t pservers) {
+  const TableFile file(directory + "/" + table_file_name(name));
+  const FluidStreams streams = divide(file, pservers);
+  const std::string to = fluid_tables_directory(directory);
+  if (!streams.too_large) return write_fluid_streams(file, streams, to);
+  remove_fluid_streams(to, name, 0);
+  log_warn(text("'", file.path(),
+                "' is not saved in Fluid's layout as well: the rows there are "
+                "numbered up to 2^63 - 2, and it has the id ",
+                *streams.too_large));
+}
+
 // Tables of the scope, or of the pservers of the job that trains in it.
 void save_kept_tables(PyScope& scope, const Names& names, const std::string& directory) {
   const std::shared_ptr<PyJob> job = scope.job.lock();
+  const TableStore& store = scope.scope.part<TableStore>();
   Names local;
+  std::map<std::string, uint64_t> streams;
   for (const std::string& name : names) {
     const bool kept = job && std::any_of(job->tables().begin(), job->tables().end(),
                                          [&](const TableSpec& t) { return t.param == name; });
@@ -47,8 +64,25 @@ void save_kept_tables(PyScope& scope, const Names& names, const std::string& dir
                        [&](const TableWriter::Sink& sink) { job->save_table(name, sink); });
     else
       local.push_back(name);
+    if (kept || store.find(name) != nullptr)
+      streams[name] = kept ? job->cut()->options.endpoints.size() : 1;
   }
   save_tables(scope.scope.part<TableStore>(), local, directory);
+  for (const auto& [name, count] : streams) add_fluid_streams(directory, name, count);
+}
+
+// Of tables inside this process. What Fluid's streams do not say is what the program says.
+void load_local_tables(const Program& program, const Scope& scope, TableStore& store,
+                       const Names& names, const std::string& directory) {
+  std::vector<PlanTable> described =
+      tables_of(program, program.global(), scope, {}, nullptr).tables;
+  for (const std::string& name : names) {
+    TableSpec spec{.param = name};
+    for (const PlanTable& t : described)
+      if (t.spec.param == name) spec = store.completed(t);
+    TableReader in = saved_table(directory, spec).open();
+    store.load(name, in);
+  }
 }
 
 }  // namespace
@@ -92,10 +126,13 @@ void bind_io(py::module_& m) {
          const ScopePtr& scope) {
         const py::gil_scoped_release others;
         const std::lock_guard<std::mutex> alone(scope->mutex);
-        if (program.tables.empty())  // else pservers keep them, and get the rows when a job begins
-          load_tables(scope->scope.part<TableStore>(), names, directory);
-        else
-          scope->scope.part<TableFiles>().paths = find_table_files(names, directory);
+        if (program.tables.empty())
+          return load_local_tables(program, scope->scope, scope->scope.part<TableStore>(), names,
+                                   directory);
+        // Pservers keep them, and get the rows when a job begins.
+        for (const TableSpec& spec : program.tables)
+          if (std::find(names.begin(), names.end(), spec.param) != names.end())
+            scope->scope.part<TableFiles>().tables[spec.param] = saved_table(directory, spec);
       },
       py::arg("directory"), py::arg("program"), py::arg("names"), py::arg("scope"));
   m.def(
@@ -128,7 +165,8 @@ void bind_io(py::module_& m) {
           const std::lock_guard<std::mutex> alone(scope->mutex);
           InferenceModel read =
               load_inference_model(directory, into(scope->scope), files_of(model, params));
-          load_tables(scope->scope.part<TableStore>(), table_names(read.program), directory);
+          load_local_tables(read.program, scope->scope, scope->scope.part<TableStore>(),
+                            table_names(read.program), directory);
           return read;
         }();
         return py::make_tuple(program_ptr(std::move(loaded.program)), loaded.feeds, loaded.fetches);

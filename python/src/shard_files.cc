@@ -90,7 +90,7 @@ Rows load_shard_rows(const PyCut& c, const std::string& endpoint, const std::str
       load_vars(directory, vars, into(scope), "");
       complete_arrays(c, place.table, scope);
     } else {
-      scope.part<TableFiles>().paths = find_table_files({spec.param}, directory);
+      scope.part<TableFiles>().tables[spec.param] = saved_table(directory, spec);
     }
     const auto source = FirstRowsSource::of(c.cut, place, scope, 0);
     std::vector<std::byte> chunk;

@@ -1,5 +1,6 @@
 """Sparse tables of scripts on pservers: the same bits as in one process, tested while they train, saved and loaded."""
 import os
+import struct
 import unittest
 
 import numpy as np
@@ -66,6 +67,27 @@ class TableJobs(JobCase):
                     self.assertEqual(self.job(f"sent-{kind}-{optimizer}", 3, load=saved, **more), rest)
                 if optimizer != "adam":  # its powers follow from the step of the job, which begins anew
                     self.assertEqual(self.job(f"kept-{kind}-{optimizer}", 3, server_load=saved, **more), rest)
+
+    def test_fluids_streams(self):
+        """A model has them, one for each pserver, and training goes on from them where the optimizer has no state."""
+        whole = self.local("whole", optimizer="sgd")
+        saved = os.path.join(self.dir, "saved")
+        before = self.job("before", optimizer="sgd", steps=6, save=saved)
+        streams = os.path.join(saved, "__lookup_table__")
+        self.assertEqual(sorted(os.listdir(streams)), ["emb_0", "emb_1"])
+        self.assertEqual(sorted(os.listdir(os.path.join(saved + "_inference", "__lookup_table__"))), ["emb_0", "emb_1"])
+        for k in range(2):
+            with open(os.path.join(streams, f"emb_{k}"), "rb") as f:
+                count, = struct.unpack_from("<Q", f.read(12), 4)
+                ids = struct.unpack(f"<{count}q", f.read(8 * count))
+            self.assertGreater(count, 5)
+            self.assertEqual({i % 2 for i in ids}, {k})
+        os.remove(os.path.join(saved, "emb.table"))
+        rest = whole[len(before):]
+        more = {"first": 6, "steps": 6, "seed": 3, "optimizer": "sgd"}
+        self.assertEqual(self.local("more", load=saved, **more), rest)
+        self.assertEqual(self.job("sent", 3, load=saved, **more), rest)
+        self.assertEqual(self.job("kept", 3, server_load=saved, **more), rest)
 
     def test_an_inference_model(self):
         for kind in ("distributed", "sparse"):

@@ -1,5 +1,7 @@
 """Sparse tables in one process: embedding(is_distributed=True) trains, tests, saves and loads."""
 import os
+import shutil
+import struct
 import tempfile
 import unittest
 
@@ -68,6 +70,61 @@ class Tables(Case):
                 program, feeds, fetches = fluid.io.load_inference_model(where, net.exe)
                 found = net.run({feeds[0]: IDS}, fetches, program=program)[0]
                 np.testing.assert_array_equal(found, expected)
+
+    def test_fluids_streams(self):
+        """Beside the tables; what has them alone, as PaddlePaddle's pservers write them, is loaded as well."""
+        ids = IDS[:2] % 2**40
+        with tempfile.TemporaryDirectory() as where:
+            streams, model = os.path.join(where, "__lookup_table__"), os.path.join(where, "model")
+            with fresh() as net:
+                score, loss, test = build(fluid.layers.embedding, [2**40, 4], [None, 1])
+                net.start()
+                self.train(net, loss, 5, ids)
+                fluid.io.save_persistables(net.exe, where)
+                expected = net.run({"ids": ids}, [score], program=test)[0]
+                fluid.io.save_inference_model(model, ["ids"], [score], net.exe)
+            self.assertEqual(os.listdir(streams), ["emb_0"])
+            with open(os.path.join(streams, "emb_0"), "rb") as f:
+                stream = f.read()
+            version, count = struct.unpack_from("<IQ", stream)
+            found = struct.unpack_from(f"<{count}qq", stream, 12)
+            self.assertEqual((version, sorted(found)), (0, sorted([*ids.flatten(), 2**40])))
+            for name in (where, model):
+                os.remove(os.path.join(name, "emb.table"))
+            with fresh() as net:
+                score, loss, test = build(fluid.layers.embedding, [2**40, 4], [None, 1])
+                net.start()
+                fluid.io.load_persistables(net.exe, where)
+                np.testing.assert_array_equal(net.run({"ids": ids}, [score], program=test)[0], expected)
+                self.train(net, loss, 1, ids)
+            with fresh() as net:
+                program, feeds, fetches = fluid.io.load_inference_model(model, net.exe)
+                np.testing.assert_array_equal(net.run({feeds[0]: ids}, fetches, program=program)[0], expected)
+            os.link(os.path.join(streams, "emb_0"), os.path.join(streams, "emb_1"))
+            for size, said in (([2**40, 4], "belongs to another one of 2 streams"), ([2**40, 3], "rows of 4 values"),
+                               ([2, 4], "the table 'emb' has 2 rows")):
+                with fresh() as net:
+                    build(fluid.layers.embedding, size, [None, 1])
+                    net.start()
+                    if size != [2**40, 4]:
+                        shutil.rmtree(streams)
+                        os.mkdir(streams)
+                        with open(os.path.join(streams, "emb_0"), "wb") as f:
+                            f.write(stream)
+                    with self.assertRaisesRegex(core.EnforceNotMet, said):
+                        fluid.io.load_vars(net.exe, where, vars=["emb"])
+
+    def test_ids_that_fluid_cannot_hold(self):
+        with tempfile.TemporaryDirectory() as where, fresh() as net:
+            _, loss, _ = build(fluid.layers.embedding, [-1, 4], [None, 1])
+            net.start()
+            self.train(net, loss, 1, IDS[:2])
+            fluid.io.save_persistables(net.exe, where)
+            self.assertEqual(os.listdir(os.path.join(where, "__lookup_table__")), ["emb_0"])
+            self.train(net, loss, 1)
+            fluid.io.save_persistables(net.exe, where)
+            self.assertEqual(os.listdir(os.path.join(where, "__lookup_table__")), [])
+            self.assertIn("emb.table", os.listdir(where))
 
     def test_mistakes(self):
         with fresh() as net:

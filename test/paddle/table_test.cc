@@ -167,7 +167,7 @@ TEST_CASE("a table becomes Fluid's selected rows", "[paddle]") {
     from.save("emb", [&](std::string_view part) { bytes += part; });
     std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
     TableFile file(path);
-    export_selected_rows(file, {}, [&](std::string_view part) { out += part; });
+    export_selected_rows(file, [&](std::string_view part) { out += part; });
     BinaryReader in(out, "rows");
     SelectedRows read = read_selected_rows(in);
     CHECK(in.left() == 0);

@@ -96,7 +96,8 @@ def _chosen(program: Program, vars, predicate) -> list:
 
 
 def _tables(program: Program, vars) -> list:
-    """The sparse tables to save or load: those listed, or all. Each is a file NAME.table beside the others."""
+    """The sparse tables to save or load: those listed, or all. Each is a file NAME.table beside the others, and Fluid's
+    streams in __lookup_table__; either is loaded."""
     tables = _core.table_names(program._core)
     return tables if vars is None else [_name(v) for v in vars if _name(v) in tables]
 
