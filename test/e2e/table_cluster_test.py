@@ -25,6 +25,13 @@ class TableCluster(EndToEnd):
         return self.files(self.path(name, sorted(os.listdir(self.path(name)))[-1]))
 
 
+    def small_disk(self, where, size):
+        os.mkdir(where)
+        if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", where], capture_output=True).returncode:
+            self.skipTest("a small file system needs root and mount")
+        self.addCleanup(subprocess.run, ["umount", "-l", where])
+
+
 class SameBits(TableCluster):
     def test_one_trainer_equals_a_local_run(self):
         """Every rule. A local run fuses sgd of the dense layer into its gradient, which rounds otherwise."""
@@ -171,11 +178,19 @@ class Saved(TableCluster):
         self.assertIn("emb.table", more.trainers[0].log(whole=True))
 
     def test_a_full_disk_while_saving(self):
-        job = write_table_job(self, "adagrad", "[-1, 64]")
-        cluster = self.cluster(job, 1, 1, "full-", ["--num_passes=1", "--save_dir=/dev/full/out"])
-        cluster.start()
+        """In the middle of the table: the trainer says so, no model appears, and the next trainer goes on where there is room."""
+        job = write_table_job(self, "adagrad", "[-1, 512]")
+        self.small_disk(self.path("full-out"), "500k")
+        calm = self.cluster(job, 1, 1, "calm-", ["--num_passes=1"]).run()
+        self.assertGreater(len(calm["emb.table"]), 1000000)
+        cluster = self.cluster(job, 1, 1, "full-", ["--num_passes=1"]).start()
         self.assertNotEqual(cluster.trainers[0].wait(), 0)
-        self.assertIn("/dev/full/out", cluster.trainers[0].log(whole=True))
+        self.assertRegex(cluster.trainers[0].log(), r"cannot write '.*full-out/.*emb\.table': No space left on device")
+        self.assertEqual(glob.glob(cluster.save_dir + "/pass-*/done"), [])
+        subprocess.run(["mount", "-o", "remount,size=10m", cluster.save_dir], check=True)
+        cluster.start_trainer(0)
+        # The new trainer's auc counts nothing of the pass.
+        same_values(self, calm, cluster.finish(), [n for n in calm if n.startswith("_generated_var_")])
 
 
 class Kills(TableCluster):
@@ -214,35 +229,65 @@ class Kills(TableCluster):
 class Changes(TableCluster):
     """Snapshots that hold what changed since the one before."""
 
-    def job(self, name, where=None):
+    def job(self, name, where=None, servers=2, flags=()):
         job = write_table_job(self, "adagrad", batch=10, records=2000, count=20000)
         def server(i):
             return ["--exit_when_done", f"--snapshot_dir={where or self.path(name + 'snapshots')}/{i}", "--snapshot_period=20"]
-        return Cluster(self, job, 2, 2, name=name, server_flags=server,
-                       trainer_flags=["--num_passes=6", "--saving_period=1000", "--log_period=1", "--test_period=1000000"])
+        return Cluster(self, job, servers, 2, name=name, server_flags=server, trainer_flags=[
+            "--num_passes=6", "--saving_period=1000", "--log_period=1", "--test_period=1000000", *flags])
 
     def newest(self, name, server, dumps=2):
         """The newest snapshot of a killed pserver, where it has so many dumps of changes."""
         found = [os.path.dirname(p) for p in glob.glob(self.path(name + "snapshots", str(server), "shard-0", "step-" + 12 * "[0-9]", "done"))]
         return max(found) if found and os.path.exists(f"{max(found)}/table-0.{dumps}") else None
 
+    def kill_in_chain(self, cluster, name, samples):
+        """kill -9 of pserver 0 when its newest snapshot holds changes of changes; the directory of that one."""
+        watched = cluster.trainers[0]
+        until(lambda: progress_of(watched) >= samples and self.newest(name, 0) or not watched.running(), cluster.logs)
+        cluster.servers[0].kill()
+        while self.newest(name, 0) is None:  # it was about to write a whole one
+            cluster.start_server(0)
+            until(lambda: self.newest(name, 0) or not watched.running(), cluster.logs)
+            self.assertTrue(watched.running(), cluster.logs())
+            cluster.servers[0].kill()
+        return self.newest(name, 0)
+
+    def test_resumed_elsewhere(self):
+        """The model of 2 pservers, one of which came back from a chain of changes, goes on with 1, 3 and 5; there again one comes
+        back from a chain."""
+        expected = self.job("calm-", flags=["--num_passes=10"]).run()
+        start = self.job("start-").start()
+        self.kill_in_chain(start, "start-", 2500)
+        start.start_server(0)
+        start.servers[0].wait_line(r"restored the snapshot of step (\d+)")
+        start.finish()
+        model = f"--init_model_path={start.save_dir}/pass-00005"
+        for servers in (1, 3, 5):
+            with self.subTest(servers=servers):
+                name = f"on{servers}-"
+                more = self.job(name, servers=servers, flags=["--num_passes=10", model, "--seed=1"]).start()
+                self.kill_in_chain(more, name, 1000)
+                more.start_server(0)
+                more.servers[0].wait_line(r"restored the snapshot of step (\d+)")
+                same_values(self, expected, more.finish())
+                more.close()
+
     def test_kill_and_damage(self):
         expected = self.job("calm-").run()
         truncate = lambda d: os.truncate(f"{d}/table-0.2", os.path.getsize(f"{d}/table-0.2") - 100)
-        for kind, damage in (("whole", None), ("truncated", truncate), ("missing", lambda d: os.unlink(f"{d}/table-0.1"))):
+        def change(d):  # found while its rows are read
+            with open(f"{d}/table-0.2", "r+b") as f:
+                f.seek(-3, os.SEEK_END)
+                byte = f.read(1)
+                f.seek(-3, os.SEEK_END)
+                f.write(bytes([byte[0] ^ 1]))
+        for kind, damage in (("whole", None), ("truncated", truncate), ("changed", change),
+                             ("missing", lambda d: os.unlink(f"{d}/table-0.1"))):
             with self.subTest(kind):
                 name = kind + "-"
                 cluster = self.job(name).start()
-                watched = cluster.trainers[0]
-                until(lambda: progress_of(watched) >= 2500 and self.newest(name, 0) or not watched.running(), cluster.logs)
-                cluster.servers[0].kill()
-                directory = self.newest(name, 0)
-                while directory is None:  # it was about to write a whole one
-                    cluster.start_server(0)
-                    until(lambda: self.newest(name, 0) or not watched.running(), cluster.logs)
-                    self.assertTrue(watched.running(), cluster.logs())
-                    cluster.servers[0].kill()
-                    directory = self.newest(name, 0)
+                directory = self.kill_in_chain(cluster, name, 2500)
                 if damage:
                     damage(directory)
                 cluster.start_server(0)
@@ -257,10 +302,7 @@ class Changes(TableCluster):
     def test_full_disk(self):
         """Snapshots that do not fit any more are left out with a sentence; the job goes on."""
         where = self.path("small")
-        os.mkdir(where)
-        if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=800k", "tmpfs", where], capture_output=True).returncode:
-            self.skipTest("a small file system needs root and mount")
-        self.addCleanup(subprocess.run, ["umount", "-l", where])
+        self.small_disk(where, "800k")
         expected = self.job("calm-").run()
         cluster = self.job("full-", where).start()
         cluster.servers[0].wait_line(r"there is no snapshot of step \d+: cannot write .*[Nn]o space left")
