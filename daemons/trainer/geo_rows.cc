@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/error.h"
 #include "exec/table_store.h"
@@ -144,9 +145,17 @@ void GeoRows::exchanged(uint64_t step) {
   next_exchange_ = step + 1;
   for (Kept& k : kept_) {
     k.bases->clear();
-    if (k.rows->rows() > k.most_rows / 2) forget_some(k);
+    const uint64_t before = k.rows->rows();
+    if (before > k.most_rows / 2) forget_some(k);
+    forgotten_ += before - k.rows->rows();
     k.period_begin = k.updates;
   }
+}
+
+uint64_t GeoRows::take_forgotten(uint64_t step) {
+  if (forgotten_ == 0 || step < tell_from_) return 0;
+  tell_from_ = step + forgotten_period;
+  return std::exchange(forgotten_, 0);
 }
 
 // Rows that no batch of this period named go; and all of them, where that is not enough. Their

@@ -25,6 +25,8 @@ struct GeoRowsOptions {
 
 class GeoRows {
  public:
+  static constexpr uint64_t forgotten_period = 1000;
+
   GeoRows(const std::vector<TableSpec>& tables, const GeoRowsOptions& options);
 
   // ---- a step of the trainer
@@ -64,6 +66,10 @@ class GeoRows {
   // All of them were handed on, under this step.
   void exchanged(uint64_t step);
 
+  // How many rows were forgotten at the bound of memory since it was last told: at once where none
+  // was before, then once in `forgotten_period` steps; else 0.
+  uint64_t take_forgotten(uint64_t step);
+
   size_t tables() const { return kept_.size(); }
   // Of rows and of what they were when they came.
   uint64_t bytes() const;
@@ -91,6 +97,7 @@ class GeoRows {
   std::vector<Kept> kept_;
   uint64_t step_ = 0, next_exchange_ = 0;
   bool in_step_ = false, due_ = false;
+  uint64_t forgotten_ = 0, tell_from_ = 0;  // rows, and the step from which they are told
 };
 
 }  // namespace paddle

@@ -194,6 +194,10 @@ void PsClient::send_rows() {
     rows_.push(t, d.ids, d.values);
   }
   geo_->exchanged(range.step);
+  if (const uint64_t rows = geo_->take_forgotten(range.step))
+    log_warn(text("up to step ", range.step, " this trainer has forgotten ", rows,
+                  " more rows with the state of their optimizer, which begins anew: its rows need "
+                  "more than --geo_memory"));
 }
 
 // Between two steps, so that what is saved has the rows as this trainer made them.

@@ -112,6 +112,16 @@ class SameBits(TableCluster):
                     for x, y in zip(struct.unpack_from("<8f", a[row]), struct.unpack_from("<8f", b[row])):
                         self.assertAlmostEqual(x, y, delta=2e-3, msg=f"row {row}")
 
+    def test_geo_that_forgets(self):
+        """Rows that do not fit into the trainer's memory are counted in its log; where all fit, nothing is said."""
+        job = write_table_job(self, "adagrad", batch=10, records=2000, count=20000)
+        for memory, forgets in (("1m", True), ("1g", False)):
+            cluster = self.cluster(job, 2, 1, f"{memory}-", flags=["--geo_steps=3", f"--geo_memory={memory}"])
+            cluster.run()
+            said = re.findall(r"has forgotten (\d+) more rows", cluster.trainers[0].log(whole=True))
+            self.assertEqual(bool(said), forgets)
+            self.assertLessEqual(len(said), 2)  # 400 steps
+
     def test_geo_of_an_array(self):
         """With is_sparse alone: the array of the model is the shards', and a table of one trainer equals a local run."""
         job = write_table_job(self, "adagrad", "[500, 8]", kind="is_sparse", low=0, high=499)

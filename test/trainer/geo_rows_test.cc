@@ -178,6 +178,27 @@ TEST_CASE("geo rows: outside a step changed rows are seen, and none is kept", "[
   CHECK(t.geo.rows(0) == 1);
 }
 
+TEST_CASE("geo rows: what is forgotten is told once per period", "[trainer]") {
+  const TableSpec spec = spec_of("adagrad");
+  Shard shard(spec);
+  Trainer t(shard, spec, {.trainers = 1, .steps = 1, .memory = 1});  // of 1024 rows
+  Ids ids(300);
+  uint64_t told = 0, tellings = 0, last = 0;
+  for (uint64_t s = 0; s < 2500; ++s) {
+    std::iota(ids.begin(), ids.end(), s * ids.size());
+    t.step(ids, 1);
+    if (const uint64_t rows = t.geo.take_forgotten(s)) {
+      CHECK((tellings == 0 || s == last + GeoRows::forgotten_period));
+      ++tellings;
+      told += rows;
+      last = s;
+    }
+  }
+  CHECK(tellings == 3);
+  told += t.geo.take_forgotten(last + GeoRows::forgotten_period);
+  CHECK(told == 2500 * ids.size() - t.geo.rows(0));  // none of them unseen
+}
+
 // Each batch has new ids and one that is in every batch.
 TEST_CASE("geo rows: memory stays within its bound", "[trainer]") {
   const uint64_t steps = GENERATE(20u, 1000u);
