@@ -105,12 +105,12 @@ Shard::Shard(const ShardOptions& options, SnapshotDisk* disk, std::string label,
       last_job_(options.peer_timeout) {
   if (disk == nullptr) return;
   if (auto ended = disk->ended()) last_job_.remember(std::move(*ended), now);
-  if (auto s = disk->newest()) {
-    const uint64_t step = s->step;
-    job_.emplace(context_, maker_, std::move(*s));
+  disk->restore([&](Snapshot s) {
+    const uint64_t step = s.step;
+    job_.emplace(context_, maker_, std::move(s));
     context_.info(text("restored the snapshot of step ", step, " of the job '",
                        job_->state().identity.job, "'"));
-  }
+  });
 }
 
 // ---- connections

@@ -12,6 +12,7 @@
 #include "io/binary_reader.h"
 #include "io/sealed.h"
 #include "io/table_buffer.h"
+#include "pserver/dump_on_disk.h"
 
 namespace paddle {
 namespace {
@@ -220,9 +221,9 @@ std::vector<DumpRecord> share_dumps(const SnapshotTable& t, size_t index, const 
   return std::move(from.tables[index].dumps);
 }
 
-// All dumps of a table, after their bytes and their order were checked.
+// All dumps of a table, after their order was checked.
 std::shared_ptr<TableDump> open_dumps(const std::string& directory, const SnapshotTable& t,
-                                      size_t index) {
+                                      size_t index, DumpCheck when) {
   require(!t.dumps.empty(), Error::Kind::data, "the manifest of '", directory,
           "' names no rows of the table '", t.info.spec.param,
           "': it is damaged, or of another version of this program");
@@ -231,10 +232,12 @@ std::shared_ptr<TableDump> open_dumps(const std::string& directory, const Snapsh
   for (size_t k = 0; k < t.dumps.size(); ++k) {
     const DumpRecord& d = t.dumps[k];
     const std::string path = directory + "/" + table_file(index, k);
-    files.push_back(open_dump(path, d.file));
+    auto file = std::make_shared<DumpOnDisk>(path, d.file);
+    if (when == DumpCheck::first) file->check();
     PartHead head{};
-    const PartBytes first = files[k]->parts() > 0 ? files[k]->read(0) : PartBytes{};
-    if (first.size() >= sizeof head) std::memcpy(&head, first.data(), sizeof head);
+    const PartBytes first = file->begin(sizeof head);
+    if (first.size() == sizeof head) std::memcpy(&head, first.data(), sizeof head);
+    files.push_back(std::move(file));
     require(d.since == mark && head.since == d.since && head.clock == d.mark, Error::Kind::data,
             "'", path, "' does not continue the rows before it: it holds the changes from mark ",
             head.since, " to ", head.clock, ", and those from ", mark, " to ", d.mark,
@@ -271,7 +274,7 @@ void write_snapshot(const std::string& directory, Snapshot& s) {
   out.commit();
 }
 
-Snapshot read_snapshot(const std::string& directory) {
+Snapshot read_snapshot(const std::string& directory, DumpCheck when) {
   require(is_file(directory + "/done"), Error::Kind::data, "the snapshot '", directory,
           "' was never finished");
   const std::string manifest = directory + "/manifest";
@@ -296,7 +299,7 @@ Snapshot read_snapshot(const std::string& directory) {
   }
   in.expect_end("the last variable");
   for (size_t i = 0; i < s.tables.size(); ++i)
-    s.tables[i].dump = open_dumps(directory, s.tables[i], i);
+    s.tables[i].dump = open_dumps(directory, s.tables[i], i, when);
   return s;
 }
 

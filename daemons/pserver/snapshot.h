@@ -73,8 +73,12 @@ std::string snapshot_name(uint64_t step);
 // is complete in itself, whatever happens to others. Throws Error(io), and Error(data) where that
 // snapshot is not what the changes were made for.
 void write_snapshot(const std::string& directory, Snapshot& snapshot);
-// Everything is compared with its checksum first. Throws Error(data) where it is damaged.
-Snapshot read_snapshot(const std::string& directory);
+
+// When the rows of tables are compared with their checksums: before anything is used, or as they
+// are read, so that somebody may have used some of them when damage is found.
+enum class DumpCheck { first, while_reading };
+// All else is compared first. Throws Error(data) where it is damaged.
+Snapshot read_snapshot(const std::string& directory, DumpCheck when = DumpCheck::first);
 
 // The content of the file `manifest`: all but the values. `offsets` are those of the values, in the
 // order of the variables. read_manifest() throws Error(data).

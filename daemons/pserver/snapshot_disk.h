@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -30,6 +31,14 @@ class SnapshotDisk {
   // in it has ended, or where there is none. Throws Error(data) where all of them are damaged:
   // starting afresh would lose the model without a word.
   virtual std::optional<Snapshot> newest() = 0;
+  // The same for use(snapshot), which reads the rows of tables: one where that finds damage (throws
+  // Error(data) or Error(io)) counts as damaged too, and the one before it is tried. False where
+  // there is nothing.
+  virtual bool restore(const std::function<void(Snapshot)>& use) {
+    std::optional<Snapshot> found = newest();
+    if (found) use(std::move(*found));
+    return found.has_value();
+  }
   virtual Snapshot load(uint64_t step) = 0;  // throws Error(data) or Error(io)
   // A damaged one is not offered any more; it stays on the disk under another name.
   virtual void set_aside(uint64_t step) = 0;

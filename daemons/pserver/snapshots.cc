@@ -95,14 +95,26 @@ std::vector<uint64_t> Snapshots::steps() const {
 }
 
 std::optional<Snapshot> Snapshots::newest() {
+  std::optional<Snapshot> out;
+  try_newest(DumpCheck::first, [&](Snapshot s) { out = std::move(s); });
+  return out;
+}
+
+// Checked while its rows go into their tables: reading them twice would take twice as long.
+bool Snapshots::restore(const std::function<void(Snapshot)>& use) {
+  return try_newest(DumpCheck::while_reading, use);
+}
+
+bool Snapshots::try_newest(DumpCheck when, const std::function<void(Snapshot)>& use) {
   const std::vector<uint64_t> all = steps();
   std::string problems;
   for (auto step = all.rbegin(); step != all.rend(); ++step) {
     try {
-      Snapshot found = load(*step);
+      use(load(*step, when));
       for (auto bad = all.rbegin(); bad != step; ++bad) set_aside(*bad);
-      return found;
+      return true;
     } catch (const Error& e) {
+      if (e.kind() != Error::Kind::data && e.kind() != Error::Kind::io) throw;
       log_error(text("the snapshot of step ", *step, " cannot be used: ", e.what(),
                      "; trying the one before"));
       problems += text("\n  ", e.what());
@@ -110,14 +122,16 @@ std::optional<Snapshot> Snapshots::newest() {
   }
   require(all.empty(), Error::Kind::data, "none of the snapshots in '", root_,
           "' can be used; remove the directory to start the job afresh:", problems);
-  return {};
+  return false;
 }
 
-Snapshot Snapshots::load(uint64_t step) {
+Snapshot Snapshots::load(uint64_t step) { return load(step, DumpCheck::first); }
+
+Snapshot Snapshots::load(uint64_t step, DumpCheck when) {
   drain();
   require(is_directory(path(step)), Error::Kind::data, "there is no snapshot of step ", step,
           " in '", root_, "'");
-  Snapshot s = read_snapshot(path(step));
+  Snapshot s = read_snapshot(path(step), when);
   require(s.step == step, Error::Kind::data, "the snapshot '", path(step), "' is that of step ",
           s.step, ": somebody copied or renamed it");
   for (const SnapshotSlice& slice : s.slices)

@@ -35,6 +35,7 @@ class Snapshots final : public SnapshotDisk {
 
   std::vector<uint64_t> steps() const override;
   std::optional<Snapshot> newest() override;
+  bool restore(const std::function<void(Snapshot)>& use) override;
   Snapshot load(uint64_t step) override;
   void set_aside(uint64_t step) override;
   bool shares_files() const override { return shares_files_; }
@@ -59,6 +60,8 @@ class Snapshots final : public SnapshotDisk {
   void later(std::function<void()> work);
   void serve();
   void write_one(Snapshot& snapshot);
+  Snapshot load(uint64_t step, DumpCheck when);
+  bool try_newest(DumpCheck when, const std::function<void(Snapshot)>& use);
   std::string path(uint64_t step) const { return root_ + "/" + snapshot_name(step); }
 
   SnapshotOptions options_;

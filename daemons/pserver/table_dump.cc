@@ -1,68 +1,15 @@
 #include "pserver/table_dump.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cstdio>
 
-#include "io/binary_reader.h"
 #include "table/checksum.h"
 
 namespace paddle {
 namespace {
 
 constexpr uint64_t much = 32u << 20;  // bytes that may wait for the disk
-
-// Each part stands behind its length (8 bytes).
-class DumpOnDisk final : public TableDump {
- public:
-  DumpOnDisk(const std::string& path, const Sum& expected)
-      : name_(path), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    if (!file_) throw io_error("open", path, errno);
-    BinaryReader in(path);
-    require(in.left() == expected.bytes, Error::Kind::data, "'", path, "' has ", in.left(),
-            " bytes, and its manifest says ", expected.bytes);
-    ::posix_fadvise(file_.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
-    Sum sum;
-    PartBytes part;
-    while (in.left() > 0) {
-      const auto length = in.number<uint64_t>("the length of a part");
-      require(length <= in.left(), Error::Kind::data, "'", path, "' is cut short");
-      places_.push_back({in.offset(), length});
-      part.resize(static_cast<size_t>(length));
-      in.read(part.data(), part.size(), "a part of a table");
-      sum.add(part);
-    }
-    require(sum.checksum == expected.checksum, Error::Kind::data, "'", path,
-            "' was changed since it was written: its checksum is wrong");
-  }
-
-  void add(PartBytes) override { throw Error(Error::Kind::io, "'", name_, "' is only read"); }
-  Sum store(AtomicDirectory&, const std::string&) override {
-    throw Error(Error::Kind::io, "'", name_, "' is in a snapshot already");
-  }
-  size_t parts() const override { return places_.size(); }
-  PartBytes read(size_t part) const override {
-    PartBytes out(static_cast<size_t>(places_[part].length));
-    for (size_t at = 0; at < out.size();) {
-      const ssize_t got = ::pread(file_.get(), out.data() + at, out.size() - at,
-                                  static_cast<off_t>(places_[part].offset + at));
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) throw io_error("read", name_, errno);
-      require(got > 0, Error::Kind::data, "'", name_, "' became shorter while it was read");
-      at += static_cast<size_t>(got);
-    }
-    return out;
-  }
-
- private:
-  struct Place {
-    uint64_t offset, length;
-  };
-  const std::string name_;
-  const Descriptor file_;
-  std::vector<Place> places_;
-};
 
 }  // namespace
 
@@ -169,10 +116,6 @@ PartBytes DumpChain::read(size_t part) const {
     part -= d->parts();
   }
   throw Error(Error::Kind::io, "there is no such part of a dump");
-}
-
-std::shared_ptr<TableDump> open_dump(const std::string& path, const TableDump::Sum& expected) {
-  return std::make_shared<DumpOnDisk>(path, expected);
 }
 
 }  // namespace paddle

@@ -106,7 +106,4 @@ class DumpChain final : public TableDump {
       dumps_;  // shared with other snapshots of a disk in memory
 };
 
-// Of a snapshot: all parts are compared with `expected` first. Throws Error(data or io).
-std::shared_ptr<TableDump> open_dump(const std::string& path, const TableDump::Sum& expected);
-
 }  // namespace paddle

@@ -62,6 +62,8 @@ class TablePart final : public Versioned {
   // Rows that it must have before it is complete.
   uint64_t expected_rows() const;
 
+  // Parts of a dump of so many bytes are about to be loaded (Table::expect).
+  void expect(uint64_t bytes);
   // A part of a dump (Table::dump_part). Throws Error(data), and Error(config) for memory.
   void load(std::span<const std::byte> chunk);
 

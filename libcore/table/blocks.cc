@@ -34,16 +34,27 @@ BlockPool::BlockPool(size_t block_bytes, MemoryLimit& budget)
       budget_(budget) {}
 
 BlockPool::~BlockPool() {
+  populate_.reset();
   for (const Slab& s : slabs_) munmap(s.address, s.bytes);
   budget_.give(charged_);
 }
 
 // Small tables take small slabs. Large ones are aligned to huge pages: rows are read at random, and
 // without huge pages a third of the time goes into finding their addresses.
-void BlockPool::add_slab() {
+size_t BlockPool::next_slab() const {
   size_t bytes = first_slab;
   for (size_t i = 0; i < slabs_.size() && bytes < largest_slab; ++i) bytes *= 8;
-  bytes = std::min(bytes, largest_slab);
+  return populate_ ? largest_slab : std::min(bytes, largest_slab);
+}
+
+void BlockPool::expect(size_t blocks) {
+  const size_t bytes = blocks * block_bytes_;
+  if (!slabs_.empty() || bytes <= largest_slab) return;
+  add_slab(bytes);
+  populate_ = std::make_unique<Populate>(slabs_[0].address, slabs_[0].bytes);
+}
+
+void BlockPool::add_slab(size_t bytes) {
   const bool huge = bytes >= 2 * huge_page;
   const size_t step = huge ? huge_page : first_slab;
   bytes = round_up(std::max(bytes, 4 * block_bytes_), step);
@@ -82,7 +93,7 @@ std::byte* BlockPool::take() {
             budget_.limit(),
             " bytes: raise memory_limit, use more pservers, or let rows be admitted more "
             "strictly, expire or be evicted");
-    add_slab();
+    add_slab(next_slab());
   }
   while (static_cast<size_t>(charged_to_ - next_) < block_bytes_) {
     budget_.take(step_);

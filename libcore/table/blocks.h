@@ -4,7 +4,10 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <vector>
+
+#include "table/populate.h"
 
 namespace paddle {
 
@@ -34,6 +37,9 @@ class BlockPool {
   size_t block_bytes() const { return block_bytes_; }
   // A block with unspecified content. Throws Error(config) at the limit of the budget.
   std::byte* take();
+  // So many blocks are about to be taken from a pool that has none: their memory is made by other
+  // threads meanwhile.
+  void expect(size_t blocks);
   void give(std::byte* block);
   // Memory that was charged, blocks that are free included.
   size_t bytes() const { return charged_; }
@@ -43,7 +49,8 @@ class BlockPool {
     std::byte* address;
     size_t bytes;
   };
-  void add_slab();
+  void add_slab(size_t bytes);
+  size_t next_slab() const;
 
   size_t block_bytes_;
   MemoryLimit& budget_;
@@ -53,7 +60,8 @@ class BlockPool {
   std::byte* end_ = nullptr;
   size_t step_ = 0;  // bytes that are charged at a time
   size_t charged_ = 0;
-  std::byte* free_ = nullptr;  // a list through the first bytes of free blocks
+  std::byte* free_ = nullptr;           // a list through the first bytes of free blocks
+  std::unique_ptr<Populate> populate_;  // of the first slab
 };
 
 }  // namespace paddle

@@ -12,6 +12,8 @@ namespace paddle {
 namespace {
 
 constexpr size_t part_scan = size_t{128} << 10;  // rows looked at after which a part is closed
+// The same of a dump beside updates, which wait for it: bytes (about a millisecond) and rows.
+constexpr size_t dump_target = size_t{2} << 20, dump_scan = size_t{32} << 10;
 
 }  // namespace
 
@@ -44,10 +46,9 @@ bool Table::dump_part(std::vector<std::byte>& chunk) {
   DumpState& d = *dump_;
   chunk.clear();
   if (d.ended) return false;
-  // A segment more than the target, so that the chunk does not grow while it is written.
   const size_t all = (store_.size() + d.saved.size()) * layout_.row_bytes() +
                      removed_.size() * sizeof(uint64_t) + sizeof(PartHead);
-  chunk.reserve(std::min(5 * part_target, all));
+  chunk.reserve(std::min(dump_target + layout_.row_bytes() + sizeof(PartHead), all));
   PartWriter out(format());
   out.begin(chunk, d.part);
   if (d.part == 0 && d.since > 0)
@@ -57,21 +58,32 @@ bool Table::dump_part(std::vector<std::byte>& chunk) {
     if (head_of(row)->step > d.since) out.add(row);  // unchanged, or made since the dump began: 0
   };
   size_t scanned = 0;
-  while (!d.walked && !out.full() && scanned < part_scan) {
-    d.walked = !store_.visit(d.from, [&](const std::byte* row) {
+  while (!d.walked && chunk.size() < dump_target && scanned < dump_scan) {
+    size_t most =
+        std::min((dump_target - chunk.size()) / layout_.row_bytes() + 1, dump_scan - scanned);
+    // Rows have moved. The segment is written again, with the same rows, and now as a whole: it
+    // must come to an end however often that happens.
+    if (d.row > 0 && d.places != store_.places()) {
+      d.row = 0;
+      most = ~size_t{0};
+    }
+    d.places = store_.places();
+    d.walked = !store_.visit_some(d.from, d.row, most, [&](const std::byte* row) {
       ++scanned;
-      if (head_of(row)->step > d.clock) row = d.saved.find(head_of(row)->id);
-      if (row) write(row);
+      if (head_of(row)->step <= d.clock) return write(row);
+      const uint64_t id = head_of(row)->id;
+      const std::byte* saved = d.saved.find(id);
+      if (saved == nullptr) return;
+      write(saved);
+      d.saved.erase(id);
     });
   }
-  if (d.walked) {  // rows that were removed before they were written
-    uint64_t from = 0;
-    do {
-    } while (d.saved.visit(from, [&](const std::byte* row) {
-      if (!store_.find(head_of(row)->id)) write(row);
-    }));
-    d.ended = true;
-  }
+  // Rows that were removed before they were written, whether they have come back or not.
+  bool more = d.walked;
+  while (more && chunk.size() < dump_target)
+    more = d.saved.visit_some(d.saved_from, d.saved_row,
+                              (dump_target - chunk.size()) / layout_.row_bytes() + 1, write);
+  d.ended = d.walked && !more;
   ++d.part;
   out.end(d.clock, d.since, d.ended);
   return true;
@@ -92,6 +104,10 @@ bool Table::copy_part(uint64_t& from, uint32_t part, std::vector<std::byte>& chu
 }
 
 void Table::end_dump() { dump_.reset(); }
+
+void Table::expect(size_t rows) {
+  if (options_.memory_limit == 0) store_.expect(rows);
+}
 
 void Table::load_part(std::span<const std::byte> chunk, uint32_t shard, uint32_t shards) {
   const PartView part = read_part(chunk, format());

@@ -69,6 +69,31 @@ void RowStore::clear() {
   directory_.assign(1, segments_[0].get());
   depth_ = 0;
   size_ = 0;
+  ++places_;
+}
+
+// Segments of so many rows are split only where they get many more.
+void RowStore::expect(size_t rows) {
+  if (size_ > 0) return;
+  int depth = 0;
+  while ((rows >> depth) > most_rows_ / 2 && depth < deepest) ++depth;
+  const size_t count = size_t{1} << depth;
+  const auto each = static_cast<uint32_t>(rows >> depth);
+  clear();
+  if (depth == 0) return;
+  std::vector<std::unique_ptr<Segment>> made(count);
+  std::vector<Segment*> directory(count);
+  for (size_t k = 0; k < count; ++k) {
+    made[k] = std::make_unique<Segment>();
+    made[k]->depth = depth;
+    made[k]->first = uint64_t{k} << (64 - depth);
+    directory[k] = made[k].get();
+  }
+  segments_ = std::move(made);
+  directory_ = std::move(directory);
+  depth_ = depth;
+  for (const auto& s : segments_) reindex(*s, each);
+  row_pool_.expect(rows >> row_shift_);
 }
 
 void RowStore::release(Segment& s) {
@@ -207,6 +232,7 @@ void RowStore::split(Segment& s) {
     release(spare);
     throw;
   }
+  ++places_;
   const uint32_t all = s.rows, kept = part_rows(s, bit);
   const auto blocks = static_cast<long>((kept + row_mask_) >> row_shift_);
   const uint32_t end = std::min(all, static_cast<uint32_t>(blocks) << row_shift_);
@@ -325,6 +351,7 @@ bool RowStore::erase(uint64_t id) {
     of_moved.bucket->rows[of_moved.slot] = static_cast<uint16_t>(number);
     std::memcpy(row_at(s, number), moved, row_bytes_);
   }
+  ++places_;  // also of the last row: one that comes next may stand where a walk has been
   --s.rows;
   --size_;
   if (s.blocks.size() > (s.rows + row_mask_) >> row_shift_) {

@@ -62,12 +62,22 @@ class RowStore {
   std::byte* insert(uint64_t id);
   bool erase(uint64_t id);
   void clear();
+  // So many rows are about to be inserted; does nothing where there are some. Segments and their
+  // index get their size at once, and memory for the rows is made by other threads meanwhile.
+  void expect(size_t rows);
 
   // f(row) for the rows of the segment in which `from` lies; then `from` is the first hash of the
   // next one. False if there is no next one. A walk that starts at 0 sees every row that is there
   // all the time exactly once, whatever is inserted and erased between calls; f must do neither.
   template <class F>
   bool visit(uint64_t& from, const F& f) const;
+  // The same for at most `most` rows of the segment, those from its row `row` on: `row` starts at 0
+  // and moves on with `from`. Where places() has changed since the last call, rows of the segment
+  // may be elsewhere, and it has to be seen from its row 0 again.
+  template <class F>
+  bool visit_some(uint64_t& from, uint32_t& row, size_t most, const F& f) const;
+  // Changes when rows that were there change places or go.
+  uint64_t places() const { return places_; }
 
  private:
   // Lookups go through it: no list of its index, whose addresses would be one more thing to wait
@@ -137,6 +147,7 @@ class RowStore {
   std::vector<Segment*> directory_;  // by the first depth_ bits of the hash
   int depth_ = 0;
   size_t size_ = 0;
+  uint64_t places_ = 0;
 };
 
 template <class F>
@@ -176,8 +187,16 @@ void RowStore::find_each(std::span<const uint64_t> ids, size_t bytes, const F& f
 
 template <class F>
 bool RowStore::visit(uint64_t& from, const F& f) const {
+  uint32_t row = 0;
+  return visit_some(from, row, ~size_t{0}, f);
+}
+
+template <class F>
+bool RowStore::visit_some(uint64_t& from, uint32_t& row, size_t most, const F& f) const {
   const Segment& s = segment_of(from);
-  for (uint32_t r = 0; r < s.rows; ++r) f(static_cast<const std::byte*>(row_at(s, r)));
+  for (; row < s.rows && most > 0; ++row, --most) f(static_cast<const std::byte*>(row_at(s, row)));
+  if (row < s.rows) return true;
+  row = 0;
   from = s.depth == 0 ? 0 : s.first + (uint64_t{1} << (64 - s.depth));
   return from != 0;
 }

@@ -134,13 +134,16 @@ class Table {
   // After a dump was read: its mark, from which dumps of changes can go on from now on; 0 where
   // there is none, or rows were removed since.
   uint64_t continue_dumps();
-  // The next part, at most about 8 MB, into `chunk`. False after the last.
+  // The next part, about 2 MiB, into `chunk`. False after the last. Where rows have moved since the
+  // last part, some may come twice, with the same bytes.
   bool dump_part(std::vector<std::byte>& chunk);
   void end_dump();
   // Without a dump: the rows from `from` on, which starts at 0 and moves on, as part `part`. Done
   // when it returns false. Updates between two calls are in some parts and not in others.
   bool copy_part(uint64_t& from, uint32_t part, std::vector<std::byte>& chunk) const;
   PartFormat format() const { return part_format(options_, layout_); }
+  // A table without rows makes room for so many, which are about to be loaded.
+  void expect(size_t rows);
   // Takes the rows of a part that belong to this shard of so many. Parts of one dump come in order,
   // dumps from the full one on. Throws Error(data) for damage or a table of another kind.
   void load_part(std::span<const std::byte> chunk, uint32_t shard = 0, uint32_t shards = 1);

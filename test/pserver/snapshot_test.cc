@@ -138,6 +138,25 @@ TEST_CASE("the snapshots of a shard", "[pserver]") {
       flip_byte(root + "/step-000000000" + step + "/values", 3);
     CHECK_THROWS_WITH(s.newest(), Contains("none of the snapshots in"));
   }
+  SECTION("one whose use finds damage counts as damaged") {
+    Snapshots s({dir.path(), 100, 3}, "shard-0", waiter.report());
+    std::vector<uint64_t> tried;
+    const auto use = [&](uint64_t good, Error::Kind kind) {
+      tried.clear();
+      return s.restore([&](Snapshot found) {
+        tried.push_back(found.step);
+        require(found.step == good, kind, "no rows");
+      });
+    };
+    CHECK_THROWS_WITH(use(0, Error::Kind::data), Contains("none of the snapshots in"));
+    CHECK(s.steps() == std::vector<uint64_t>{200, 300, 400});  // all stay for whoever looks at them
+    CHECK_THROWS_WITH(use(300, Error::Kind::config), Contains("no rows"));  // no damage
+    CHECK(tried == std::vector<uint64_t>{400});
+    CHECK(use(300, Error::Kind::data));
+    CHECK(tried == std::vector<uint64_t>{400, 300});
+    CHECK(s.steps() == std::vector<uint64_t>{200, 300});
+    CHECK_THAT(quiet.pipe.read(), Contains("the snapshot of step 400 cannot be used: no rows"));
+  }
   SECTION("a copy of another one is set aside, whoever asks for it") {
     std::filesystem::remove_all(root + "/step-000000000400");
     std::filesystem::copy(root + "/step-000000000200", root + "/step-000000000400",

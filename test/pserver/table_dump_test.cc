@@ -1,12 +1,11 @@
 // Dumps of tables that go to the disk part by part.
-#include "pserver/table_dump.h"
-
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <deque>
 
+#include "pserver/dump_on_disk.h"
 #include "support/temporary.h"
 
 namespace table_dump_test {
@@ -52,9 +51,15 @@ TEST_CASE("a dump goes to its snapshot through a file") {
   dump.reset();
   CHECK_FALSE(is_file(spool));
   CHECK(sum.bytes == 5 * 8 + 5000 + 10);
-  const auto back = open_dump(at + "/table-0", sum);
-  REQUIRE(back->parts() == 5);
-  for (uint8_t i = 5; i-- > 0;) CHECK(back->read(i) == part_of(i, 1000 + i));
+  {
+    const DumpOnDisk back(at + "/table-0", sum);
+    back.check();
+    REQUIRE(back.parts() == 5);
+    CHECK(back.begin(7) == part_of(0, 7));
+    CHECK(back.begin(9999) == part_of(0, 1000));
+    for (uint8_t i = 5; i-- > 1;) CHECK(back.read(i) == part_of(i, 1000 + i));
+    for (uint8_t i = 0; i < 5; ++i) CHECK(back.read(i) == part_of(i, 1000 + i));
+  }
 
   SECTION("as one in memory does") {
     DumpInMemory memory;
@@ -68,9 +73,50 @@ TEST_CASE("a dump goes to its snapshot through a file") {
     std::fseek(f, 2500, SEEK_SET);
     std::fputc(0x5a, f);
     std::fclose(f);
-    CHECK_THROWS_WITH(open_dump(at + "/table-0", sum), Contains("its checksum is wrong"));
-    CHECK_THROWS_WITH(open_dump(at + "/table-0", {sum.bytes - 1, sum.checksum}),
+    const DumpOnDisk back(at + "/table-0", sum);
+    CHECK_THROWS_WITH(back.check(), Contains("its checksum is wrong"));
+    CHECK_THROWS_WITH(DumpOnDisk(at + "/table-0", {sum.bytes - 1, sum.checksum}),
                       Contains("its manifest says"));
+  }
+  SECTION("or, in order, before the last part is") {
+    std::FILE* f = std::fopen((at + "/table-0").c_str(), "r+");
+    std::fseek(f, 2500, SEEK_SET);
+    std::fputc(0x5a, f);
+    std::fclose(f);
+    const DumpOnDisk back(at + "/table-0", sum);
+    for (uint8_t i = 0; i < 4; ++i) CHECK((back.read(i) == part_of(i, 1000 + i)) == (i != 2));
+    CHECK_THROWS_WITH(back.read(4), Contains("its checksum is wrong"));
+  }
+  SECTION("a length that leads behind the end is found at once") {
+    std::FILE* f = std::fopen((at + "/table-0").c_str(), "r+");
+    std::fseek(f, 1008 + 2, SEEK_SET);
+    std::fputc(0x5a, f);
+    std::fclose(f);
+    CHECK_THROWS_WITH(DumpOnDisk(at + "/table-0", sum), Contains("is cut short"));
+  }
+}
+
+TEST_CASE("a dump that is read ahead waits, comes in order, and may be left in the middle") {
+  const TemporaryDirectory directory;
+  for (const std::string& where : {directory.path(), std::string("/dev/shm")}) {
+    const std::string path = where + "/dump-" + std::to_string(::getpid());
+    TableDump::Sum sum;
+    DirectFile file(path);
+    constexpr uint8_t parts = 20;
+    constexpr uint64_t size = (uint64_t{4} << 20) + 13;  // more than may wait
+    for (uint8_t i = 0; i < parts; ++i) {
+      const PartBytes part = part_of(i, size);
+      file.add(std::as_bytes(std::span(&size, 1)));
+      file.add(part);
+      sum.add(part);
+    }
+    file.finish();
+    for (const size_t wanted : {size_t{0}, size_t{1}, size_t{7}, size_t{parts}}) {
+      const DumpOnDisk dump(path, sum);
+      for (size_t i = 0; i < wanted; ++i)
+        REQUIRE(dump.read(i) == part_of(static_cast<uint8_t>(i), size));
+    }
+    ::unlink(path.c_str());
   }
 }
 

@@ -74,6 +74,42 @@ TEST_CASE("a store does what a map does", "[table]") {
   }
 }
 
+TEST_CASE("a store that expects rows is like another one", "[table]") {
+  for (const size_t expected : {size_t{10}, size_t{40000}, size_t{300000}, size_t{4000000}}) {
+    CAPTURE(expected);
+    MemoryLimit budget;
+    RowStore store(40, budget);
+    store.expect(expected);
+    const size_t segments = store.segments();
+    CHECK(store.find(1) == nullptr);
+    for (uint64_t id = 0; id < 300000; ++id) fill_row(store.insert(id), id * 3);
+    if (expected >= 300000) CHECK(store.segments() == segments);
+    store.expect(expected);  // not empty: nothing happens
+    CHECK(store.size() == 300000);
+    for (uint64_t id = 0; id < 300000; id += 3) REQUIRE(store.erase(id));
+    size_t seen = 0;
+    uint64_t from = 0;
+    do {
+    } while (store.visit(from, [&](const std::byte* row) {
+      ++seen;
+      REQUIRE(row_value(row) == head_of(row)->id * 3);
+    }));
+    CHECK(seen == 200000);
+    for (uint64_t id = 0; id < 300000; ++id) REQUIRE((store.find(id) != nullptr) == (id % 3 != 0));
+  }
+  MemoryLimit budget;
+  RowStore store(40, budget);
+  std::vector<uint64_t> ids;
+  for (uint64_t i = 0; i < 400000; ++i) ids.push_back(mix64(i));
+  std::sort(ids.begin(), ids.end(),
+            [](uint64_t a, uint64_t b) { return row_hash(a) < row_hash(b); });
+  store.expect(ids.size());
+  for (const uint64_t id : ids) store.insert(id);  // as they come from a dump
+  RowStore grown(40, budget);
+  for (const uint64_t id : ids) grown.insert(id);
+  CHECK(store.bytes() < grown.bytes() * 102 / 100);
+}
+
 TEST_CASE("a store finds many rows at once, and says which are absent", "[table]") {
   MemoryLimit budget;
   RowStore store(80, budget);
