@@ -224,9 +224,9 @@ bool Setup::load_some() {
   for (size_t i = 0; i < snapshot->tables.size(); ++i) {
     const SnapshotTable& from = snapshot->tables[i];
     if (loaded_ < before + from.dump->parts()) {
-      if (loaded_ == before && !from.dumps.empty())
-        made_->store->tables()[i]->expect(from.dumps[0].file.bytes);
-      made_->store->tables()[i]->load(from.dump->read(loaded_ - before));
+      const bool first = loaded_ == before && !from.dumps.empty();
+      made_->store->tables()[i]->load(from.dump->read(loaded_ - before),
+                                      first ? from.dumps[0].file.bytes : 0);
       ++loaded_;
       return false;
     }

@@ -109,12 +109,15 @@ bool Snapshots::try_newest(DumpCheck when, const std::function<void(Snapshot)>& 
   const std::vector<uint64_t> all = steps();
   std::string problems;
   for (auto step = all.rbegin(); step != all.rend(); ++step) {
+    bool found = false;
     try {
-      use(load(*step, when));
+      Snapshot snapshot = load(*step, when);
+      found = true;
+      use(std::move(snapshot));
       for (auto bad = all.rbegin(); bad != step; ++bad) set_aside(*bad);
       return true;
     } catch (const Error& e) {
-      if (e.kind() != Error::Kind::data && e.kind() != Error::Kind::io) throw;
+      if (found && e.kind() != Error::Kind::data && e.kind() != Error::Kind::io) throw;
       log_error(text("the snapshot of step ", *step, " cannot be used: ", e.what(),
                      "; trying the one before"));
       problems += text("\n  ", e.what());

@@ -225,15 +225,12 @@ std::string TablePart::set_rows(std::span<const std::byte> chunk) {
   return "";
 }
 
-void TablePart::expect(uint64_t bytes) {
-  const size_t rows = static_cast<size_t>(bytes) / table_.format().layout.row_bytes();
-  const uint64_t most = table_.bytes_bound(rows);
-  if (claim_.budget() != nullptr && most > claim_.bytes() && !claim_.add(most - claim_.bytes()))
-    return;  // then row by row, as far as it goes
-  table_.expect(rows);
-}
-
-void TablePart::load(std::span<const std::byte> chunk) {
+// Room is made at once where there is memory for all; else row by row, as far as it goes.
+void TablePart::load(std::span<const std::byte> chunk, uint64_t follow) {
+  const size_t rows = static_cast<size_t>(follow) / table_.format().layout.row_bytes();
+  const uint64_t most = rows > 0 ? table_.bytes_bound(rows) : 0;
+  if (claim_.budget() == nullptr || most <= claim_.bytes() || claim_.add(most - claim_.bytes()))
+    table_.expect(rows);
   take_memory(chunk.size() / static_cast<size_t>(table_info_.spec.width) / 2);
   table_.load_part(chunk, table_info_.part, table_info_.parts);
   count_memory();

@@ -62,10 +62,9 @@ class TablePart final : public Versioned {
   // Rows that it must have before it is complete.
   uint64_t expected_rows() const;
 
-  // Parts of a dump of so many bytes are about to be loaded (Table::expect).
-  void expect(uint64_t bytes);
-  // A part of a dump (Table::dump_part). Throws Error(data), and Error(config) for memory.
-  void load(std::span<const std::byte> chunk);
+  // A part of a dump (Table::dump_part), the first one of about so many bytes that `follow`. Throws
+  // Error(data), and Error(config) for memory.
+  void load(std::span<const std::byte> chunk, uint64_t follow = 0);
 
   // What it has taken from the pserver's budget, and that again by what it holds.
   ByteClaim& claim() { return claim_; }

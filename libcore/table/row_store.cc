@@ -74,7 +74,7 @@ void RowStore::clear() {
 
 // Segments of so many rows are split only where they get many more.
 void RowStore::expect(size_t rows) {
-  if (size_ > 0) return;
+  if (size_ > 0 || rows == 0) return;
   int depth = 0;
   while ((rows >> depth) > most_rows_ / 2 && depth < deepest) ++depth;
   const size_t count = size_t{1} << depth;
