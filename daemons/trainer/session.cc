@@ -8,6 +8,7 @@
 #include "base/machine_memory.h"
 #include "base/random.h"
 #include "base/version.h"
+#include "exec/gpu.h"
 #include "graph/text.h"
 #include "io/program_buffer.h"
 #include "options/cluster.h"
@@ -57,11 +58,24 @@ PsOptions ps_options(const Options& o, const Cluster& cluster, const Names& endp
   return out;
 }
 
-ExecutorOptions executor_options(const Options& options, Remote* remote) {
+// Null for the CPU.
+std::shared_ptr<Gpu> gpu_of_job(const Options& options, const Environment& environment) {
+  if (!options.flag("use_gpu")) return nullptr;
+  require(options.flag("local"), Error::Kind::config,
+          "--use_gpu=true is for jobs of one process so far: trainers of pservers compute on the "
+          "CPU; leave it away, or train with --local=true");
+  require(options.text("job") != "checkgrad", Error::Kind::config,
+          "--job=checkgrad computes on the CPU, in double precision: leave --use_gpu=true away");
+  return open_gpu(gpu_kind(variable(environment, "PADDLE_CUDA_DEVICE")), 0);
+}
+
+ExecutorOptions executor_options(const Options& options, const Environment& environment,
+                                 Remote* remote) {
   return {.threads = static_cast<int>(options.integer("trainer_count")),
           .plan = {.check_nan_inf = options.flag("check_nan_inf"),
                    .profile = options.flag("show_layer_stat"),
-                   .remote = remote}};
+                   .remote = remote,
+                   .gpu = gpu_of_job(options, environment)}};
 }
 
 }  // namespace
@@ -74,7 +88,7 @@ Session::Session(JobFile file, const Options& options, const Environment& enviro
       model_(build_model(file_, static_cast<uint32_t>(options.integer("seed")), kind)),
       client_(make_client(kind)),
       steps_(client_ ? std::make_unique<StepProtocol>(*client_, cut_.params, scope_) : nullptr),
-      executor_(executor_options(options, client_.get())) {}
+      executor_(executor_options(options, environment, client_.get())) {}
 
 std::unique_ptr<PsClient> Session::make_client(ModelKind kind) {
   if (options_.flag("local") || options_.text("job") != "train" || kind != ModelKind::trains)

@@ -81,7 +81,7 @@ void Plan::run_early(const Step& step, std::span<Meta* const> in, std::vector<Me
     m.value = &early_values_.emplace_back(m.dtype, m.shape);
     add(m, m.value->raw());
   }
-  bind(step, in, results)(Run(args.data(), device_, scratch_, step.seed, 0));
+  bind(*step.def, step, in, results)(Run(args.data(), device_, scratch_, step.seed, 0));
 }
 
 }  // namespace paddle

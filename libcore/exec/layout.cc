@@ -286,9 +286,11 @@ void Plan::set_views() {
     for (const Lod*& cell : feed_lods_)
       if (cell != nullptr && cell == v.meta.lod) v.lod_cell = &cell;
   }
+  if (options_.gpu) place_on_device();
 }
 
-Kernel Plan::bind(const Step& step, std::span<Meta* const> in, std::span<const Meta> out) const {
+Kernel Plan::bind(const OpDef& def, const Step& step, std::span<Meta* const> in,
+                  std::span<const Meta> out) const {
   std::vector<DType> in_types, out_types;
   std::vector<bool> rows;
   for (const Meta* m : in) {
@@ -296,8 +298,7 @@ Kernel Plan::bind(const Step& step, std::span<Meta* const> in, std::span<const M
     rows.push_back(m->kind == VarKind::selected_rows);
   }
   for (const Meta& m : out) out_types.push_back(m.dtype);
-  return step.def->bind(
-      Bind(step.op, std::move(in_types), std::move(out_types), std::move(rows), seed_));
+  return def.bind(Bind(step.op, std::move(in_types), std::move(out_types), std::move(rows), seed_));
 }
 
 void Plan::bind_kernels() {
@@ -305,21 +306,30 @@ void Plan::bind_kernels() {
     Meta none;
     std::vector<Meta*> in;
     std::vector<Meta> out;
+    const OpDef* device = device_op(s);
+    s.on_device = device != nullptr;
+    if (options_.gpu) s.reads = reads_of(s);
+    const auto view_of = [&](int v) {
+      if (v < 0) return &nothing_;
+      PlanVar& var = vars_[static_cast<size_t>(v)];
+      return s.on_device ? &var.device_view : &var.view;
+    };
     s.args.clear();
     for (const int v : s.in) {
       in.push_back(v < 0 ? &none : &vars_[static_cast<size_t>(v)].meta);
-      s.args.push_back(v < 0 ? &nothing_ : &vars_[static_cast<size_t>(v)].view);
+      s.args.push_back(view_of(v));
     }
     for (const int v : s.out) {
       out.push_back(v < 0 ? none : vars_[static_cast<size_t>(v)].meta);
-      s.args.push_back(v < 0 ? &nothing_ : &vars_[static_cast<size_t>(v)].view);
+      s.args.push_back(view_of(v));
     }
     try {
-      s.kernel = bind(s, in, out);
+      s.kernel = bind(device ? *device : *s.def, s, in, out);
     } catch (Error& e) {
       throw e.within("planning ", op_with_origin(s.op));
     }
   }
+  if (options_.gpu) report_on_cpu();
   bound_ = true;
 }
 

@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "base/suggest.h"
 #include "exec/fuse.h"
+#include "exec/gpu.h"
 #include "exec/lower_remote.h"
 #include "exec/lower_tables.h"
 #include "exec/table_store.h"
@@ -63,7 +64,11 @@ Tensor dense_rows(const View& v) {
 
 Plan::Plan(const Program& program, int32_t block, Scope& scope, const Names& feeds,
            const Names& fetches, const Device& device, const PlanOptions& options)
-    : scope_(scope), device_(device), options_(options), seed_(program.random_seed) {
+    : scope_(scope),
+      device_(device),
+      options_(options),
+      seed_(program.random_seed),
+      device_scratch_(options.gpu ? options.gpu->device() : nullptr) {
   const Block& b = program.block(block);
   for (const std::string& f : feeds) {
     const int v = var_index(b, f);
@@ -246,9 +251,17 @@ bool Plan::scope_moved() const {
 
 void Plan::run(uint64_t step) {
   for (const auto& [var, first] : started_) scope_.part<TableStore>().start(var, first);
+  if (options_.gpu) bring_roots();
   if (!laid_out_ || scope_moved() || root_values_changed()) layout();
   for (PlanVar& v : vars_)
-    if (v.lod_cell != nullptr) v.view.lod = *v.lod_cell;
+    if (v.lod_cell != nullptr) v.device_view.lod = v.view.lod = *v.lod_cell;
+  if (options_.gpu) begin_on_device();
+  run_steps(step);
+  if (options_.gpu)
+    for (const int f : fetches_) to_host(f);
+}
+
+void Plan::run_steps(uint64_t step) {
   if (!options_.profile) {
     for (const Step& s : steps_) run_step(s, step);
     return;
@@ -256,6 +269,7 @@ void Plan::run(uint64_t step) {
   for (Step& s : steps_) {
     const auto start = std::chrono::steady_clock::now();
     run_step(s, step);
+    if (s.on_device) options_.gpu->device()->wait();
     const double took =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     s.least = s.calls == 0 ? took : std::min(s.least, took);
@@ -269,12 +283,18 @@ void Plan::run_step(const Step& s, uint64_t number) {
   check_interrupt();
   Remote* remote = tables_ ? tables_.get() : options_.remote;
   try {
-    s.kernel(Run(s.args.data(), device_, scratch_, s.seed, number, remote));
+    if (options_.gpu)
+      run_with_gpu(s, number, remote);
+    else
+      s.kernel(Run(s.args.data(), device_, scratch_, s.seed, number, remote));
   } catch (Error& e) {
     throw e.within("running ", op_with_origin(s.op));
   }
   // Of the rows of a pull, those behind the last id have any content.
-  if (options_.check_nan_inf && s.op.type != "pull_rows") check_finite(s);
+  if (!options_.check_nan_inf || s.op.type == "pull_rows") return;
+  for (const int v : s.out)
+    if (options_.gpu && v >= 0) to_host(v);
+  check_finite(s);
 }
 
 std::vector<OpCost> Plan::profile() const {

@@ -20,6 +20,7 @@
 
 namespace paddle {
 
+class Gpu;
 class LocalTables;
 struct PlanTables;
 
@@ -28,6 +29,9 @@ struct PlanOptions {
   bool check_nan_inf = false;  // after every op; names the op and the variable
   bool profile = false;        // measures every op; see Plan::profile()
   Remote* remote = nullptr;    // what send and recv ops talk to; outlives the plan
+  // Where ops run that have a kernel for it, shared with all plans of a job; null for the CPU
+  // alone.
+  std::shared_ptr<Gpu> gpu = nullptr;
   // Called with the bytes that the plan is about to take, in its arena or in the scope; what it
   // throws ends the run before they are taken.
   std::function<void(uint64_t bytes)> before_memory = {};
@@ -82,6 +86,11 @@ class Plan {
     bool never_given = false;        // a temporary that is read before anything writes it
     bool filled = false;             // while shapes are inferred: it has a value at this step
     const Lod** lod_cell = nullptr;  // follows the LoD of this feed
+    // With a GPU (on_device.cc): the variable as kernels see it there, and, unless it is the
+    // scope's, where its value is.
+    View device_view;
+    DeviceMemory device;  // of a feed
+    Copies current;
   };
   struct Step {
     Op op;
@@ -89,6 +98,8 @@ class Plan {
     Kernel kernel;
     std::vector<int> in, out;  // variable of each argument, -1 for @EMPTY@
     std::vector<View*> args;
+    bool on_device = false;
+    std::vector<int> reads;       // variables whose elements it reads; known where there is a GPU
     bool check_gradients = true;  // when shapes are inferred next
     bool early = false;           // shapes depend on its results; see early.cc
     uint64_t seed = 0;
@@ -121,9 +132,21 @@ class Plan {
   std::vector<int> last_uses() const;
   void set_views();
   void bind_kernels();
-  Kernel bind(const Step& step, std::span<Meta* const> in, std::span<const Meta> out) const;
+  Kernel bind(const OpDef& def, const Step& step, std::span<Meta* const> in,
+              std::span<const Meta> out) const;
   bool scope_moved() const;
+  void run_steps(uint64_t step);
   void run_step(const Step& step, uint64_t number);
+  const OpDef* device_op(const Step& step) const;
+  std::vector<int> reads_of(const Step& step) const;
+  void report_on_cpu() const;
+  void place_on_device();
+  void bring_roots();
+  void begin_on_device();
+  void run_with_gpu(const Step& step, uint64_t number, Remote* remote);
+  void to_host(int var);
+  void to_device(int var);
+  Copies& current(PlanVar& v) { return v.variable ? v.variable->current : v.current; }
   void check_finite(const Step& step) const;
 
   Scope& scope_;
@@ -151,6 +174,8 @@ class Plan {
   bool laid_out_ = false, bound_ = false;
   Tensor arena_;
   Scratch scratch_;
+  DeviceMemory device_arena_;
+  Scratch device_scratch_;
 };
 
 }  // namespace paddle

@@ -17,6 +17,8 @@ struct Extents {
 // One number beside n elements.
 inline Extents one_for_all(int64_t n) { return {1, 1, n}; }
 
+#ifndef PS_GPU
+
 // A part of x as rows of `width` elements: rows [top, bottom), of each the elements [left, right).
 // y runs along with every row (a bias), or a row has one y, that of its number modulo `period`.
 struct Tile {
@@ -60,6 +62,8 @@ void broadcast(const Device& device, const Extents& e, const F& f, Out* out, con
   });
 }
 
+#endif
+
 // out[j] = the sum of x[i, j, k] over i and k. `partial` holds pre * n elements where both are
 // summed over.
 template <class T>
@@ -71,3 +75,7 @@ void sum_to_y(const Device& device, const Extents& e, const T* x, T* partial, T*
 }
 
 }  // namespace paddle
+
+#ifdef PS_GPU
+#include "kernels/cuda/broadcast.h"
+#endif

@@ -1,53 +1,12 @@
 #include "kernels/class_loss.h"
 
 #include <algorithm>
-#include <utility>
 
+#include "kernels/loss_column.h"
 #include "kernels/softmax_rows.h"
 
 namespace paddle {
 namespace {
-
-// An infinity would end the training; Fluid puts this in its place.
-template <class T>
-T tolerable(T x) {
-  constexpr T limit = T(1e20);
-  return x > limit ? limit : x < -limit ? -limit : x;
-}
-
-// -dy / p without the infinity of p = 0.
-template <class T>
-T over(T dy, T p) {
-  return dy == 0 ? T(0) : tolerable(-dy / p);
-}
-
-// One column of the general case: n elements, `step` apart.
-template <class T>
-struct Column {
-  const T* at;
-  int64_t n, step;
-  T operator[](int64_t k) const { return at[k * step]; }
-  T sum() const {
-    T s = 0;
-    for (int64_t k = 0; k < n; ++k) s += (*this)[k];
-    return s;
-  }
-  T dot(const Column& o) const {
-    T s = 0;  // a class without weight adds nothing, even where its logit is infinite
-    for (int64_t k = 0; k < n; ++k) s += o[k] == 0 ? T(0) : (*this)[k] * o[k];
-    return s;
-  }
-};
-
-// The softmax of one column in place or beside; returns its largest element and the sum below it.
-template <class T>
-std::pair<T, T> softmax_column(const Column<T>& x, T* out) {
-  T top = x[0], sum = 0;
-  for (int64_t k = 1; k < x.n; ++k) top = std::max(top, x[k]);
-  for (int64_t k = 0; k < x.n; ++k) sum += out[k * x.step] = paddle::exp(x[k] - top);
-  for (int64_t k = 0; k < x.n; ++k) out[k * x.step] /= sum;
-  return {top, sum};
-}
 
 // loss = weight * (top + log(sum)) - <label, x>, from the logits rather than from the softmax,
 // which may have become zero. `picked` is <label, x>, taken before Softmax may overwrite the

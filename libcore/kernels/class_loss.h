@@ -13,7 +13,7 @@ namespace paddle {
 struct ClassLabels {
   const int64_t* at;
   int64_t ignore;
-  bool ignored(int64_t row) const { return at[row] == ignore; }
+  PS_HD bool ignored(int64_t row) const { return at[row] == ignore; }
 };
 
 // The first row whose label is neither in [0, classes) nor ignored; -1 if there is none. The calls

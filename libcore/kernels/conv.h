@@ -3,16 +3,17 @@
 
 #include <cstdint>
 
+#include "kernels/simd.h"
 #include "tensor/device.h"
 
 namespace paddle {
 
 // All lengths of one convolution.
 struct ConvSizes {
-  int64_t in_size() const { return channels * height * width; }  // of one group of one image
-  int64_t places() const { return out_h * out_w; }
-  int64_t depth() const { return channels * kernel_h * kernel_w; }
-  int64_t out_size() const { return filters * places(); }
+  PS_HD int64_t in_size() const { return channels * height * width; }  // of one group of one image
+  PS_HD int64_t places() const { return out_h * out_w; }
+  PS_HD int64_t depth() const { return channels * kernel_h * kernel_w; }
+  PS_HD int64_t out_size() const { return filters * places(); }
   // Columns are the input itself.
   bool pointwise() const {
     return kernel_h == 1 && kernel_w == 1 && stride_h == 1 && stride_w == 1 && pad_h == 0 &&

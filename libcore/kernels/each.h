@@ -8,6 +8,8 @@
 #include "kernels/map.h"
 #include "tensor/device.h"
 
+#ifndef PS_GPU  // kernels/cuda/map.h has it there
+
 namespace paddle {
 
 // f(i) for each i of [0, n), in any order and in parallel. Each call writes what no other call
@@ -22,3 +24,5 @@ void each(const Device& device, int64_t n, int64_t work, const F& f) {
 }
 
 }  // namespace paddle
+
+#endif

@@ -1,42 +1,13 @@
 #include "kernels/fc.h"
 
 #include "kernels/blas_backend.h"
-#include "kernels/math.h"
+#include "kernels/fc_act.h"
 #include "kernels/simd.h"
 
 namespace paddle {
 namespace {
 
-struct Relu {
-  template <class T>
-  PS_HD static T value(T x) {
-    return x > 0 ? x : T(0);
-  }
-  template <class T>
-  PS_HD static T slope(T y) {  // in terms of the result, as for all of these
-    return y > 0 ? T(1) : T(0);
-  }
-};
-struct Tanh {
-  template <class T>
-  PS_INLINE static T value(T x) {
-    return paddle::tanh(x);
-  }
-  template <class T>
-  PS_HD static T slope(T y) {
-    return 1 - y * y;
-  }
-};
-struct Sigmoid {
-  template <class T>
-  PS_INLINE static T value(T x) {
-    return paddle::sigmoid(x);
-  }
-  template <class T>
-  PS_HD static T slope(T y) {
-    return y * (1 - y);
-  }
-};
+using fc_act::Relu, fc_act::Sigmoid, fc_act::Tanh;
 
 // y = act(y) for part of a matrix.
 template <class Act, class T>

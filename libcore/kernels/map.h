@@ -6,6 +6,8 @@
 #include "kernels/simd.h"
 #include "tensor/device.h"
 
+#ifndef PS_GPU
+
 namespace paddle {
 
 // Below this many elements a second thread costs more than it saves.
@@ -54,3 +56,9 @@ void update(const Device& device, int64_t n, const F& f, T*... arrays) {
 }
 
 }  // namespace paddle
+
+#endif
+
+#ifdef PS_GPU
+#include "kernels/cuda/map.h"
+#endif

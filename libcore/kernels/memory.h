@@ -8,6 +8,8 @@
 
 #include "tensor/device.h"
 
+#ifndef PS_GPU
+
 namespace paddle {
 
 // out[i] = value for each of n elements.
@@ -58,3 +60,9 @@ int64_t count_other(const Device&, int64_t n, const T* x, T value) {
 }
 
 }  // namespace paddle
+
+#endif
+
+#ifdef PS_GPU
+#include "kernels/cuda/memory.h"
+#endif

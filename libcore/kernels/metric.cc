@@ -3,40 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/auc_curve.h"
+
 namespace paddle {
 namespace {
-
-struct Histogram {
-  int64_t bins;
-  const int64_t *positive, *negative;
-};
-
-// From the highest bin down, as the threshold falls: true positives over false positives.
-double roc_area(const Histogram& h) {
-  double area = 0, positive = 0, negative = 0;
-  for (int64_t b = h.bins - 1; b >= 0; --b) {
-    const auto up = static_cast<double>(h.positive[b]), right = static_cast<double>(h.negative[b]);
-    area += right * (positive + positive + up) / 2;
-    positive += up;
-    negative += right;
-  }
-  return positive > 0 && negative > 0 ? area / positive / negative : 0;
-}
-
-// Precision over recall; before the first prediction the precision is that of the first bin.
-double pr_area(const Histogram& h) {
-  double area = 0, positive = 0, all = 0, precision = -1;
-  for (int64_t b = h.bins - 1; b >= 0; --b) {
-    const auto up = static_cast<double>(h.positive[b]);
-    positive += up;
-    all += up + static_cast<double>(h.negative[b]);
-    if (all == 0) continue;
-    const double now = positive / all;
-    area += up * (precision < 0 ? now : (precision + now) / 2);
-    precision = now;
-  }
-  return positive > 0 ? area / positive : 0;
-}
 
 // The oldest of the last `steps` batches makes place for a new one.
 void slide(int64_t* window, int64_t steps, int64_t bins, const int64_t* batch) {
@@ -114,7 +84,7 @@ void count_predictions(const Device&, Scratch& scratch, int64_t n, int64_t step,
 }
 
 void curve_area(const Device&, Scratch& scratch, const AucState& s, bool roc, double* area) {
-  Histogram all{s.bins, s.positive, s.negative};
+  auc::Histogram all{s.bins, s.positive, s.negative};
   if (s.steps > 0 && s.ring) {
     all = {s.bins, s.positive + s.steps * s.bins, s.negative + s.steps * s.bins};
   } else if (s.steps > 0) {
@@ -123,7 +93,7 @@ void curve_area(const Device&, Scratch& scratch, const AucState& s, bool roc, do
     add_up(s.negative, s.steps, s.bins, sums + s.bins);
     all = {s.bins, sums, sums + s.bins};
   }
-  *area = roc ? roc_area(all) : pr_area(all);
+  *area = roc ? auc::roc_area(all) : auc::pr_area(all);
 }
 
 }  // namespace paddle

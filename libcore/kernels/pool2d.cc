@@ -3,40 +3,11 @@
 #include <algorithm>
 #include <limits>
 
+#include "kernels/pool_window.h"
 #include "kernels/simd.h"
 
 namespace paddle {
 namespace {
-
-// Rows [top, bottom) and columns [left, right) of the input under one output element, and by what
-// a mean divides.
-struct Window {
-  Window(const Windows& g, int64_t oh, int64_t ow) {
-    if (g.adaptive) {
-      top = oh * g.height / g.out_h;
-      left = ow * g.width / g.out_w;
-      bottom = ((oh + 1) * g.height + g.out_h - 1) / g.out_h;
-      right = ((ow + 1) * g.width + g.out_w - 1) / g.out_w;
-    } else {
-      const int64_t h = oh * g.stride_h - g.pad_h, w = ow * g.stride_w - g.pad_w;
-      top = std::max<int64_t>(h, 0);
-      left = std::max<int64_t>(w, 0);
-      bottom = std::min(h + g.kernel_h, g.height);
-      right = std::min(w + g.kernel_w, g.width);
-    }
-    // A mean that is not exclusive is over the whole window, also where ceil_mode lets it hang over
-    // the padding.
-    divisor = g.exclusive || g.adaptive ? (bottom - top) * (right - left) : g.kernel_h * g.kernel_w;
-  }
-  bool empty() const { return top >= bottom || left >= right; }
-
-  int64_t top, bottom, left, right, divisor;
-};
-
-template <class T>
-PS_INLINE T larger(T a, T b) {
-  return a < b ? b : a;
-}
 
 template <bool is_max, class T>
 PS_CLONES void halve(const Windows& g, const T* x, T* y) {
@@ -44,7 +15,7 @@ PS_CLONES void halve(const Windows& g, const T* x, T* y) {
     const T *a = x + 2 * oh * g.width, *b = a + g.width;
     for (int64_t k = 0; k < g.out_w; ++k) {
       if constexpr (is_max)
-        y[k] = larger(larger(a[2 * k], a[2 * k + 1]), larger(b[2 * k], b[2 * k + 1]));
+        y[k] = larger_of(larger_of(a[2 * k], a[2 * k + 1]), larger_of(b[2 * k], b[2 * k + 1]));
       else
         y[k] = (a[2 * k] + a[2 * k + 1] + b[2 * k] + b[2 * k + 1]) * T(0.25);
     }
@@ -61,7 +32,7 @@ void pool_image(const Windows& g, const T* x, T* y) {
       for (int64_t h = v.top; h < v.bottom; ++h)
         for (int64_t w = v.left; w < v.right; ++w) {
           const T e = x[h * g.width + w];
-          value = is_max ? larger(value, e) : value + e;
+          value = is_max ? larger_of(value, e) : value + e;
         }
       // ceil_mode can put a last window on padding alone: that gives 0, not minus infinity.
       *y = v.empty() ? T(0) : is_max ? value : value / static_cast<T>(v.divisor);
@@ -85,16 +56,6 @@ PS_CLONES void unhalve_max(const Windows& g, const T* x, const T* y, const T* dy
       db[2 * k + 1] = (m3 & !(m0 | m1 | m2)) ? d : T(0);
     }
   }
-}
-
-template <class T>
-void route_max(const Windows& g, const Window& v, const T* x, T top, T d, T* dx) {
-  for (int64_t h = v.top; h < v.bottom; ++h)
-    for (int64_t w = v.left; w < v.right; ++w)
-      if (x[h * g.width + w] == top) {
-        dx[h * g.width + w] += d;
-        return;
-      }
 }
 
 template <bool is_max, class T>

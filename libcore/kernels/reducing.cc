@@ -1,21 +1,36 @@
 #include "kernels/reducing.h"
 
-#include <cstring>
+#include "kernels/memory.h"
 
 namespace paddle {
 namespace {
 
-using reducing::lanes;
 using reducing::Loops;
 
-const char* at(const void* x, int64_t index, size_t size) {
-  return static_cast<const char*>(x) + static_cast<size_t>(index) * size;
-}
 char* at(void* x, int64_t index, size_t size) {
   return static_cast<char*>(x) + static_cast<size_t>(index) * size;
 }
 void* buffer_for(Scratch& scratch, int64_t count, size_t size) {
   return scratch.get<char>(count * static_cast<int64_t>(size));
+}
+
+#ifdef PS_GPU
+
+// x [outer, n, inner] -> out [outer, inner].
+void reduce_middle(const Device& device, Scratch& scratch, const Loops& loops, int64_t outer,
+                   int64_t n, int64_t inner, const void* x, void* out) {
+  const int64_t block = reducing::reduce_block, blocks = (n + block - 1) / block;
+  if (inner > 1 || outer > 1 || blocks < 2)
+    return loops.reduce(device, outer, n, inner, outer * n * inner, x, out);
+  void* part = buffer_for(scratch, blocks, loops.size);
+  loops.reduce(device, blocks, block, 1, n, x, part);
+  loops.reduce(device, 1, blocks, 1, blocks, part, out);
+}
+
+#else
+
+const char* at(const void* x, int64_t index, size_t size) {
+  return static_cast<const char*>(x) + static_cast<size_t>(index) * size;
 }
 
 // One long array: blocks of a fixed size, joined in order.
@@ -44,7 +59,7 @@ void reduce_middle(const Device& device, Scratch& scratch, const Loops& loops, i
                                [&](int64_t b, int64_t e) { loops.rows(b, e, n, x, out); });
   } else if (outer == 1) {
     device.pool().parallel_for(
-        inner, std::max<int64_t>(lanes, grain(n)),
+        inner, std::max<int64_t>(reducing::lanes, grain(n)),
         [&](int64_t b, int64_t e) { loops.columns(b, e, n, inner, x, out); });
   } else {
     device.pool().parallel_for(outer, grain(n * inner), [&](int64_t b, int64_t e) {
@@ -54,6 +69,8 @@ void reduce_middle(const Device& device, Scratch& scratch, const Loops& loops, i
     });
   }
 }
+
+#endif
 
 }  // namespace
 
@@ -65,9 +82,9 @@ void Reduction::run(const Device& device, Scratch& scratch, const Loops& loops, 
   if (kept_ == 0) return;
   if (passes == 0 || reduced_ == 0) {
     if (reduced_ == 0)
-      loops.fill(kept_, out);
-    else if (out != x)
-      std::memcpy(out, x, static_cast<size_t>(kept_) * loops.size);
+      loops.fill(device, kept_, out);
+    else
+      copy_elements(device, kept_, loops.size, out, x);
     return;
   }
   if (passes == 1) {

@@ -51,8 +51,10 @@ struct Min {
   }
 };
 
-inline constexpr int lanes = 16;
 inline constexpr int64_t reduce_block = 8192;
+
+#ifndef PS_GPU
+inline constexpr int lanes = 16;
 
 // One contiguous row, in independent lanes so that it vectorises without reordering anything.
 template <class Op, class T>
@@ -101,7 +103,7 @@ struct Loops {
   size_t size;  // of an element
   void (*rows)(int64_t begin, int64_t end, int64_t n, const void* x, void* out);
   void (*columns)(int64_t begin, int64_t end, int64_t n, int64_t width, const void* x, void* out);
-  void (*fill)(int64_t n, void* out);  // with the result of nothing
+  void (*fill)(const Device& device, int64_t n, void* out);  // with the result of nothing
 };
 template <class Op, class T>
 inline constexpr Loops loops_of = {
@@ -114,9 +116,19 @@ inline constexpr Loops loops_of = {
       run_loop<worth_clones<T>>(ReduceColumns<Op>{}, begin, end, n, width, static_cast<const T*>(x),
                                 static_cast<T*>(out));
     },
-    [](int64_t n, void* out) { std::fill_n(static_cast<T*>(out), n, Op::template identity<T>); }};
+    [](const Device&, int64_t n, void* out) {
+      std::fill_n(static_cast<T*>(out), n, Op::template identity<T>);
+    }};
+#endif
 
 }  // namespace reducing
+}  // namespace paddle
+
+#ifdef PS_GPU
+#include "kernels/cuda/reducing.h"
+#endif
+
+namespace paddle {
 
 // The dimensions of a reduction, neighbours of one kind joined.
 class Reduction {

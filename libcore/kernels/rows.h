@@ -60,6 +60,8 @@ int64_t merge_rows(const Device& device, const int64_t* ids, int64_t count, int6
 int64_t merge_rows(const Device& device, const int64_t* ids, int64_t count, int64_t width,
                    const double* values, void* scratch, int64_t* out_ids, double* out);
 
+#ifndef PS_GPU
+
 // Rows [merged, count) of what merge_rows() made: they name the first id and are 0, which changes
 // no sum.
 template <class T>
@@ -90,6 +92,12 @@ void scatter_rows(const Device&, const int64_t* ids, int64_t count, int64_t widt
 inline void widen_ids(const Device&, const int32_t* ids, int64_t count, int64_t* out) {
   std::copy_n(ids, count, out);
 }
+
+#else
+}  // namespace paddle
+#include "kernels/cuda/rows.h"
+namespace paddle {
+#endif
 
 // out[i, :] = table[ids[i], :] for rows of any type, `bytes` long.
 void gather_row_bytes(const Device& device, const int64_t* ids, int64_t count, size_t bytes,

@@ -9,6 +9,38 @@
 #include "tensor/device.h"
 
 namespace paddle {
+namespace detail {
+
+// A NaN comes first, so that it is seen.
+template <class T>
+PS_HD bool before(T a, T b) {
+  return a > b || (a != a && b == b);
+}
+
+// The k largest of a row in falling order, the lower index first where they are equal: each element
+// is sifted into those found so far.
+template <class T>
+PS_HD void top_of_row(const T* x, int64_t n, int64_t k, T* values, int64_t* indices) {
+  int64_t found = 0;
+  for (int64_t j = 0; j < n; ++j) {
+    if (found == k && !before(x[j], values[k - 1])) continue;
+    int64_t at = found < k ? found++ : k - 1;
+    for (; at > 0 && before(x[j], values[at - 1]); --at) {
+      values[at] = values[at - 1];
+      indices[at] = indices[at - 1];
+    }
+    values[at] = x[j];
+    indices[at] = j;
+  }
+}
+
+}  // namespace detail
+
+}  // namespace paddle
+
+#ifndef PS_GPU
+
+namespace paddle {
 
 // out[k, :] = 0 but 1 at ids[k]; `depth` elements each. Returns the first k with an id outside of
 // [0, depth), whose row is all 0, or -1.
@@ -41,33 +73,6 @@ void arg_extreme(const Device& device, const Around& a, const T* x, int64_t* out
   });
 }
 
-namespace detail {
-
-// A NaN comes first, so that it is seen.
-template <class T>
-bool before(T a, T b) {
-  return a > b || (a != a && b == b);
-}
-
-// The k largest of a row in falling order, the lower index first where they are equal: each element
-// is sifted into those found so far.
-template <class T>
-void top_of_row(const T* x, int64_t n, int64_t k, T* values, int64_t* indices) {
-  int64_t found = 0;
-  for (int64_t j = 0; j < n; ++j) {
-    if (found == k && !before(x[j], values[k - 1])) continue;
-    int64_t at = found < k ? found++ : k - 1;
-    for (; at > 0 && before(x[j], values[at - 1]); --at) {
-      values[at] = values[at - 1];
-      indices[at] = indices[at - 1];
-    }
-    values[at] = x[j];
-    indices[at] = j;
-  }
-}
-
-}  // namespace detail
-
 // The k largest of each row of x [rows, n], and where they are.
 template <class T>
 void top_k(const Device& device, int64_t rows, int64_t n, int64_t k, const T* x, T* values,
@@ -87,3 +92,9 @@ void top_k_grad(const Device&, int64_t rows, int64_t n, int64_t k, const int64_t
 }
 
 }  // namespace paddle
+
+#endif
+
+#ifdef PS_GPU
+#include "kernels/cuda/select.h"
+#endif

@@ -109,13 +109,6 @@ PS_CLONES void add_row(int64_t width, const T* from, T* to) {
   for (int64_t c = 0; c < width; ++c) to[c] += from[c];
 }
 
-template <class T>
-T table_scale(Pool type, int64_t length) {
-  if (length == 0 || type == Pool::sum) return T(1);
-  return type == Pool::average ? T(1) / static_cast<T>(length)
-                               : T(1) / static_cast<T>(std::sqrt(double(length)));
-}
-
 }  // namespace
 
 template <class T>

@@ -3,6 +3,7 @@
 // otherwise.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -40,6 +41,14 @@ void softmax_sequences(const Device& device, const Sequences& s, const T* x, T* 
 template <class T>
 void softmax_sequences_grad(const Device& device, const Sequences& s, const T* y, const T* dy,
                             T* dx);
+
+// By what the sum of so many rows is multiplied.
+template <class T>
+T table_scale(Pool type, int64_t length) {
+  if (length == 0 || type == Pool::sum) return T(1);
+  return type == Pool::average ? T(1) / static_cast<T>(length)
+                               : T(1) / static_cast<T>(std::sqrt(double(length)));
+}
 
 // Of the rows of a table that ids name, without the rows in between: the sum, average or sum /
 // sqrt(length) of each sequence. Ids equal to `padding` are left out of the sum, not of the length.

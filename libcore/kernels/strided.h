@@ -33,6 +33,16 @@ class Strided {
 
   int64_t total() const { return total_; }
 
+  // The two offsets of element i.
+  PS_HD void locate(int64_t i, int64_t& a, int64_t& b) const {
+    for (int d = rank_ - 1; d >= 0; --d) {
+      a += i % dims_[d] * a_[d];
+      b += i % dims_[d] * b_[d];
+      i /= dims_[d];
+    }
+  }
+
+#ifndef PS_GPU
   // Calls f(a, b, n, step_a, step_b) for runs of the innermost loop (n elements from the offsets a
   // and b), in parallel and together covering every element once.
   template <class F>
@@ -71,10 +81,16 @@ class Strided {
     }
   }
 
+#else
+
+ private:
+#endif
   int rank_ = 0;
   int64_t total_ = 1;
   int64_t dims_[max_loops], a_[max_loops], b_[max_loops];
 };
+
+#ifndef PS_GPU
 
 // f(a, b) for the two offsets of every element of the nest, in any order.
 template <class F>
@@ -102,6 +118,12 @@ void strided_copy_as(const Device& device, const Strided& nest, T* to, const T* 
     }
   });
 }
+
+#else
+}  // namespace paddle
+#include "kernels/cuda/strided.h"
+namespace paddle {
+#endif
 
 // The same for elements of `size` bytes, whatever they are.
 inline void strided_copy(const Device& device, const Strided& nest, size_t size, void* to,
@@ -148,9 +170,9 @@ struct Around {
     n = s[axis];
     inner = s.product(axis + 1, s.rank());
   }
-  int64_t columns() const { return outer * inner; }
+  PS_HD int64_t columns() const { return outer * inner; }
   // The first element of column c; the others follow at steps of `inner`.
-  int64_t first(int64_t c) const { return c / inner * n * inner + c % inner; }
+  PS_HD int64_t first(int64_t c) const { return c / inner * n * inner + c % inner; }
 };
 
 }  // namespace paddle

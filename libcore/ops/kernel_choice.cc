@@ -25,4 +25,6 @@ KernelChoice kernel_choice() {
   return out;
 }
 
+HostProducts host_products() { return {gemm, gemm}; }
+
 }  // namespace paddle

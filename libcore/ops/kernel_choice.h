@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "tensor/device.h"
+
 namespace paddle {
 
 struct KernelChoice {
@@ -16,5 +18,8 @@ struct KernelChoice {
 
 // Loads the libraries, where nothing did before.
 KernelChoice kernel_choice();
+
+// The products of kernels/blas.h.
+HostProducts host_products();
 
 }  // namespace paddle

@@ -54,6 +54,8 @@ struct Moved {
   }
 };
 
+#ifndef PS_GPU
+
 // Rows [begin, end) of `rows`, each on its own place in the table.
 struct UpdateRowsLoop {
   template <class F, class T, class... S>
@@ -94,6 +96,8 @@ struct UpdateRowsAtLoop {
   }
 };
 
+#endif
+
 }  // namespace detail
 
 // All n elements.
@@ -108,6 +112,8 @@ void update_dense_from(const Device& device, int64_t n, const F& f, const T* fro
                        S*... state) {
   update(device, n, detail::Moved<F>{f}, p, from, g, state...);
 }
+
+#ifndef PS_GPU
 
 // The rows that are there; the others stay as they are.
 template <class F, class T, class... S>
@@ -146,4 +152,10 @@ void update_all_rows(const Device& device, const Rows<T>& rows, const F& f, T* p
   });
 }
 
+#endif
+
 }  // namespace paddle::optim
+
+#ifdef PS_GPU
+#include "optim/cuda/rows.h"
+#endif

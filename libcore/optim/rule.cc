@@ -5,7 +5,9 @@
 #include "base/error.h"
 #include "kernels/rows.h"
 #include "optim/rules.h"
+#ifndef PS_GPU
 #include "optim/stream.h"
+#endif
 
 namespace paddle::optim {
 namespace {
@@ -23,9 +25,12 @@ void run_dense(const Rule& rule, const Call<T>& call, const T* grad, int64_t n) 
     with_states(
         call,
         [&](auto*... s) {
+#ifndef PS_GPU  // only shards store past the cache
           if (call.from && call.streams)
             stream_dense_from(call.device, n, f, call.from, call.param, grad, s...);
-          else if (call.from)
+          else
+#endif
+              if (call.from)
             update_dense_from(call.device, n, f, call.from, call.param, grad, s...);
           else
             update_dense(call.device, n, f, call.param, grad, s...);
@@ -49,11 +54,20 @@ void run_rows(const Rule& rule, const Call<T>& call, const Rows<T>& rows) {
   });
 }
 
+#ifndef PS_GPU  // rows that lie apart are those of a shard
+
 template <class T, class Choose>
 void run_rows_at(const Rule& rule, std::span<const T> numbers, const RowsAt<T>& rows) {
   Choose{}(Numbers<T>(rule.numbers, numbers),
            [&]<class F>(const F& f, bool) { update_rows_at(rows, f); });
 }
+
+#else
+
+template <class T, class Choose>
+constexpr decltype(Updates<T>::rows_at) run_rows_at = nullptr;
+
+#endif
 
 template <class T, class Choose>
 int count_states(const Rule& rule, std::span<const T> numbers) {
@@ -231,6 +245,8 @@ Rule ftrl() {
               });
 }
 
+#ifndef PS_GPU
+
 // One sum of squares per row: the mean over the row's gradient is added to it.
 void rowwise_adagrad_at(const Rule& rule, std::span<const float> numbers,
                         const RowsAt<float>& rows) {
@@ -251,6 +267,8 @@ Rule rowwise_adagrad() {
   r.state_per_row = true;
   return r;
 }
+
+#endif
 
 std::vector<Rule> make_rules() {
   return {sgd(),     momentum(), adagrad(), adam(), adamax(), decayed_adagrad(),
@@ -298,10 +316,12 @@ const Rule* find_rule(std::string_view type) {
   return nullptr;
 }
 
+#ifndef PS_GPU
 const Rule* find_row_rule(std::string_view type) {
   static const Rule rowwise = rowwise_adagrad();
   return type == rowwise.type ? &rowwise : find_rule(type);
 }
+#endif
 
 const std::vector<const Description*>& descriptions() {
   static const std::vector<const Description*> all = [] {

@@ -1,13 +1,7 @@
-#include "base/build_info.h"
 #include "options/tables.h"
 
 namespace paddle {
 namespace {
-
-std::string gpu_is_there(const std::string& value) {
-  if (!parse_flag(value).value || built_with_gpu) return "";
-  return "must be false, as this build has no GPU kernels";
-}
 
 OptionTable job_rows() {
   using enum OptionType;
@@ -44,7 +38,7 @@ OptionTable training_rows() {
       {"trainer_count", integer, "1", "Threads of this process", group, between(1, 1024)},
       {"seed", integer, "1", "Start of all random numbers; 0 takes the clock", group,
        between(0, most)},
-      {"use_gpu", flag, "false", "Compute on a GPU", group, gpu_is_there},
+      {"use_gpu", flag, "false", "Compute on a GPU; for jobs without pservers", group},
       {.name = "check_nan_inf",
        .type = flag,
        .default_value = "false",

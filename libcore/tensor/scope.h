@@ -11,17 +11,32 @@
 #include <utility>
 #include <vector>
 
+#include "tensor/accelerator.h"
 #include "tensor/tensor.h"
 
 namespace paddle {
 
-// The value of a variable: a tensor, or selected rows where `rows` is set.
+// The value of a variable: a tensor, or selected rows where `rows` is set. A plan that runs on a
+// GPU keeps the tensor's elements there (`device`), and then those in the tensor may be old.
 struct Variable {
   Tensor tensor;
   std::unique_ptr<SelectedRows> rows;
+  // Where the elements are does not change the value.
+  mutable DeviceMemory device;
+  mutable Copies current;
 };
 
-// Not thread safe; one scope belongs to one executor at a time.
+// Brings the tensor's elements back from the GPU if they are newer there.
+inline void bring_to_host(const Variable& v) {
+  if (v.current.host) return;
+  if (v.tensor.bytes() > 0)
+    v.device.device().download(v.tensor.raw(), v.device.data(), v.tensor.bytes());
+  v.current.host = true;
+}
+
+// Not thread safe; one scope belongs to one executor at a time. Who asks for a variable may read
+// and write its tensor until the next run of a plan: what is on a GPU comes back, and is sent there
+// again when it is needed there.
 class Scope {
  public:
   Scope() : id_(++last_id_) {}
@@ -35,14 +50,14 @@ class Scope {
   // this.
   uint64_t id() const { return id_; }
   // The variable, created empty where there is none. References stay good for the scope's life.
-  Variable& var(const std::string& name) { return vars_[name]; }
+  Variable& var(const std::string& name) { return on_host(vars_[name]); }
   Variable* find(std::string_view name) {
     const auto it = vars_.find(name);
-    return it == vars_.end() ? nullptr : &it->second;
+    return it == vars_.end() ? nullptr : &on_host(it->second);
   }
   const Variable* find(std::string_view name) const {
     const auto it = vars_.find(name);
-    return it == vars_.end() ? nullptr : &it->second;
+    return it == vars_.end() ? nullptr : &on_host(it->second);
   }
   // The tensor of a variable; throws Error(config) where it has no value yet.
   const Tensor& tensor(std::string_view name) const {
@@ -75,6 +90,15 @@ class Scope {
   }
 
  private:
+  template <class V>
+  static V& on_host(V& v) {
+    if (!v.device.empty()) {
+      bring_to_host(v);
+      v.current.device = false;  // the caller may write
+    }
+    return v;
+  }
+
   static inline std::atomic<uint64_t> last_id_{0};
   uint64_t id_;
   std::map<std::string, Variable, std::less<>> vars_;

@@ -290,7 +290,7 @@ class Init(unittest.TestCase):
             paddle.init(trainer_cuont=1)
         with self.assertRaisesRegex(ValueError, "port"):
             paddle.init(port="x")
-        with self.assertRaises(ValueError):
+        with self.assertRaisesRegex(ValueError, "scripts compute on the CPU"):
             paddle.init(use_gpu=True)
 
     def test_mistakes_in_layers(self):

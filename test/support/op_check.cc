@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 #include "base/random.h"
+#include "exec/gpu.h"
 #include "graph/backward.h"
 
 namespace paddle::test {
@@ -54,9 +56,17 @@ void build(const OpCase& c, Built& b) {
   b.op = block.append(op);
 }
 
-std::vector<Tensor> run_built(Built& b, const Names& fetches, int threads) {
+// With PADDLE_TEST_DEVICE=emulated all cases run once more on the emulated GPU.
+const std::shared_ptr<Gpu>& test_gpu() {
+  static const std::shared_ptr<Gpu> gpu =
+      std::getenv("PADDLE_TEST_DEVICE") != nullptr ? open_gpu(GpuKind::emulated, 0) : nullptr;
+  return gpu;
+}
+
+std::vector<Tensor> run_built(Built& b, const Names& fetches, int threads,
+                              const std::shared_ptr<Gpu>& gpu) {
   ThreadPool pool(threads);
-  Plan plan(b.program, 0, b.scope, b.feeds, fetches, pool, {.fuse = false});
+  Plan plan(b.program, 0, b.scope, b.feeds, fetches, pool, {.fuse = false, .gpu = gpu});
   // Updates in place must not change the caller's tensors.
   std::vector<Tensor> own;
   for (const Tensor& t : b.tensors) own.push_back(t.clone());
@@ -73,9 +83,20 @@ Tensor weights_for(const Tensor& out, uint64_t seed) {
 
 bool is_float(DType t) { return t == DType::f32 || t == DType::f64; }
 
-// sum over the outputs of w * out
+Results run_on(const std::shared_ptr<Gpu>& gpu, const OpCase& c, int threads) {
+  Built b;
+  build(c, b);
+  const std::vector<Tensor> got = run_built(b, b.op.out.all(), threads, gpu);
+  Results r;
+  size_t at = 0;
+  for (const auto& [slot, names] : b.op.out)
+    for (size_t i = 0; i < names.size(); ++i) r[slot].push_back(got[at++]);
+  return r;
+}
+
+// sum over the outputs of w * out, always on the CPU: what a GPU's gradient is compared with.
 double objective(const OpCase& c, const std::vector<std::string>& out_slots) {
-  const Results r = run_op(c);
+  const Results r = run_on(nullptr, c, 1);
   double sum = 0;
   uint64_t seed = 100;
   for (const std::string& slot : out_slots) {
@@ -99,23 +120,16 @@ OpCase in_double(const OpCase& c) {
 
 }  // namespace
 
-Results run_op(const OpCase& c, int threads) {
-  Built b;
-  build(c, b);
-  const std::vector<Tensor> got = run_built(b, b.op.out.all(), threads);
-  Results r;
-  size_t at = 0;
-  for (const auto& [slot, names] : b.op.out)
-    for (size_t i = 0; i < names.size(); ++i) r[slot].push_back(got[at++]);
-  return r;
-}
+bool tests_gpu() { return test_gpu() != nullptr; }
+
+Results run_op(const OpCase& c, int threads) { return run_on(test_gpu(), c, threads); }
 
 Results run_grad(const OpCase& c, const std::vector<std::string>& wrt,
                  const std::vector<std::string>& out_slots) {
   Built b;
   build(c, b);
   Block& block = b.program.global();
-  const Results forward = run_op(c);
+  const Results forward = run_on(nullptr, c, 1);
   uint64_t seed = 100;
   for (const std::string& slot : out_slots) {
     for (size_t i = 0; i < forward.at(slot).size(); ++i) {
@@ -148,7 +162,7 @@ Results run_grad(const OpCase& c, const std::vector<std::string>& wrt,
   Names fetches;
   for (const std::string& slot : wrt)
     for (const std::string& n : b.op.in[slot]) fetches.push_back(grad_name(n));
-  const std::vector<Tensor> got = run_built(b, fetches, 1);
+  const std::vector<Tensor> got = run_built(b, fetches, 1, test_gpu());
   Results r;
   size_t at = 0;
   for (const std::string& slot : wrt)

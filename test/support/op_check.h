@@ -25,6 +25,9 @@ struct OpCase {
 
 using Results = std::map<std::string, std::vector<Tensor>>;
 
+// Whether the cases run on the emulated GPU, whose loops round in other places than the CPU's.
+bool tests_gpu();
+
 // The outputs by slot. Selected rows come back as the dense tensor that they stand for.
 Results run_op(const OpCase& c, int threads = 1);
 

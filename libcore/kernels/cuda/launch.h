@@ -1,63 +1,89 @@
-// One functor over whole arrays on a GPU: what kernels/map.h is for the CPU. Read by nvcc only. The
-// functors are the same; kernels/simd.h makes them __host__ __device__.
+// The one way in which kernels are started: body(i, args...) for each i of [0, n), in any order and
+// at the same time. Bodies are functors with a PS_HD operator(); each i writes what no other i
+// reads or writes, so that nothing depends on the order and a sum has the order that its body gives
+// it.
 #pragma once
 
-#include <cuda_runtime_api.h>
-
 #include <algorithm>
-#include <cstdint>
+#include <type_traits>
 
-#include "base/error.h"
+#include "kernels/cuda/gpu.h"
+#include "kernels/simd.h"
+
+#ifdef __CUDACC__
+#include <cuda_runtime_api.h>
+#endif
 
 namespace paddle::cuda {
-namespace detail {
 
 inline constexpr int block_threads = 256;
 // Enough blocks to fill any GPU; each thread then takes several elements.
 inline constexpr int64_t most_blocks = 65535;
 
+inline int64_t blocks_for(int64_t n) {
+  return std::min(most_blocks, (n + block_threads - 1) / block_threads);
+}
+
+#ifdef __CUDACC__
+
 // Elements in strides of the whole grid, so that neighbours in a warp are neighbours in memory.
-template <class F, class Out, class... In>
-__global__ void map_kernel(int64_t n, F f, Out* out, const In*... in) {
+template <class Body, class... Args>
+__global__ void run_body(int64_t n, Body body, Args... args) {
   const int64_t step = int64_t{gridDim.x} * blockDim.x;
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += step)
-    out[i] = f(in[i]...);
+    body(i, args...);
 }
 
-template <class F, class... T>
-__global__ void update_kernel(int64_t n, F f, T*... arrays) {
-  const int64_t step = int64_t{gridDim.x} * blockDim.x;
-  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += step)
-    f(arrays[i]...);
-}
-
-inline unsigned blocks_for(int64_t n) {
-  return static_cast<unsigned>(std::min(most_blocks, (n + block_threads - 1) / block_threads));
-}
-
-inline void check_launch() {
+template <class Body, class... Args>
+void launch(const Device& device, int64_t n, const Body& body, Args... args) {
+  if (n <= 0) return;
+  run_body<<<static_cast<unsigned>(blocks_for(n)), block_threads, 0,
+             static_cast<cudaStream_t>(gpu_of(device).stream())>>>(n, body, args...);
   const cudaError_t e = cudaGetLastError();
   require(e == cudaSuccess, Error::Kind::io, "the GPU refused a kernel: ", cudaGetErrorString(e));
 }
 
-}  // namespace detail
+#else
 
-// out[i] = f(in0[i], in1[i], ...), behind what `stream` has to do already. Pointers are device
-// memory; `out` may be one of the inputs.
-template <class F, class Out, class... In>
-void launch_map(cudaStream_t stream, int64_t n, const F& f, Out* out, const In*... in) {
-  if (n <= 0) return;
-  detail::map_kernel<<<detail::blocks_for(n), detail::block_threads, 0, stream>>>(n, f, out, in...);
-  detail::check_launch();
+class Opened {
+ public:
+  explicit Opened(Gpu& gpu) : gpu_(gpu) { gpu_.open(); }
+  ~Opened() { gpu_.close(); }
+  Opened(const Opened&) = delete;
+  Opened& operator=(const Opened&) = delete;
+
+ private:
+  Gpu& gpu_;
+};
+
+template <class Arg>
+void check_argument(const Gpu& gpu, const Arg& arg) {
+  if constexpr (std::is_pointer_v<Arg>) gpu.check_argument(arg);
 }
 
-// f(a[i], b[i], ...) for each i, where f takes references and writes what it likes.
-template <class F, class... T>
-void launch_update(cudaStream_t stream, int64_t n, const F& f, T*... arrays) {
+// The last block first, and of each block the last thread: no kernel may count on the order.
+template <class Body, class... Args>
+void launch(const Device& device, int64_t n, const Body& body, Args... args) {
   if (n <= 0) return;
-  detail::update_kernel<<<detail::blocks_for(n), detail::block_threads, 0, stream>>>(n, f,
-                                                                                     arrays...);
-  detail::check_launch();
+  Gpu& gpu = gpu_of(device);
+  (check_argument(gpu, args), ...);
+  const Opened memory(gpu);
+  const int64_t step = blocks_for(n) * block_threads;
+  for (int64_t thread = std::min(n, step) - 1; thread >= 0; --thread)
+    for (int64_t i = thread; i < n; i += step) body(i, args...);
 }
+
+#endif
+
+// What is too much for one thread and has one result is divided into so many parts, which are
+// joined in order.
+inline constexpr int64_t most_parts = 256;
+
+struct Parts {
+  explicit Parts(int64_t n) : n(n), count(std::clamp<int64_t>(n / 64, 1, most_parts)) {}
+  PS_HD int64_t begin(int64_t part) const { return part * n / count; }
+  PS_HD int64_t end(int64_t part) const { return (part + 1) * n / count; }
+  int64_t n, count;
+};
 
 }  // namespace paddle::cuda

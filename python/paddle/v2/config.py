@@ -3,6 +3,7 @@ import os
 from typing import Any, Dict, List
 
 from .. import _core
+from .._core import ConfigError
 from ..dataset import common
 
 _flags: List[str] = []
@@ -20,6 +21,9 @@ def init(**options: Any) -> None:
     """
     flags = [f"--{name}={_word(value)}" for name, value in options.items() if value is not None]
     values = _core.parse_options(flags, dict(os.environ))
+    if values["use_gpu"]:
+        raise ConfigError("use_gpu must be false here: scripts compute on the CPU, and only paddle train "
+                          "--use_gpu=true computes on a GPU")
     _flags[:] = flags
     if values["data_dir"]:
         common.data_dir = values["data_dir"]

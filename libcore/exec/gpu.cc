@@ -1,0 +1,102 @@
+#include "exec/gpu.h"
+
+#include <dlfcn.h>
+
+#include <filesystem>
+
+#include "base/build_info.h"
+#include "base/log.h"
+#include "ops/kernel_choice.h"
+
+namespace paddle {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string module_name(GpuKind kind) {
+  return kind == GpuKind::real ? "libpaddle_cuda.so" : "libpaddle_cuda_emulated.so";
+}
+
+// Where the program lies that has this code.
+fs::path own_directory() {
+  std::error_code failed;
+  return fs::canonical("/proc/self/exe", failed).parent_path();
+}
+
+// Beside the program, where it is installed, or in the build directory of the program or the test.
+fs::path find_module(const std::string& name) {
+  const fs::path own = own_directory();
+  std::error_code failed;
+  for (const char* directory :
+       {".", "../lib/paddle", "../libcore/kernels/cuda", "../../libcore/kernels/cuda"})
+    if (fs::exists(own / directory / name, failed)) return own / directory / name;
+  return {};
+}
+
+struct Loaded {
+  const GpuModule* module = nullptr;
+  std::string problem;
+};
+
+// A module stays loaded: its code is needed as long as memory of its device is.
+Loaded load(GpuKind kind) {
+  const std::string name = module_name(kind);
+  const fs::path path = find_module(name);
+  if (path.empty())
+    return {nullptr, text("there is no ", name,
+                          " beside the program: there are no kernels for real GPUs yet")};
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (library == nullptr) return {nullptr, text("cannot load ", path.string(), ": ", dlerror())};
+  const auto get = reinterpret_cast<GetGpuModule>(dlsym(library, gpu_module_symbol));
+  if (get == nullptr) return {nullptr, path.string() + " is no module of GPU kernels"};
+  const GpuModule* module = get();
+  if (std::string(module->version) != version)
+    return {nullptr, text(path.string(), " is of version ", module->version,
+                          " and this program of ", version, ": install both from one build")};
+  return {module, ""};
+}
+
+const Loaded& loaded(GpuKind kind) {
+  if (kind == GpuKind::emulated) {
+    static const Loaded emulated = load(GpuKind::emulated);
+    return emulated;
+  }
+  static const Loaded real = load(GpuKind::real);
+  return real;
+}
+
+}  // namespace
+
+GpuKind gpu_kind(const std::string& name) {
+  require(name.empty() || name == "emulated", Error::Kind::config, "PADDLE_CUDA_DEVICE is '", name,
+          "'; it can be 'emulated', or not set for a real GPU");
+  return name.empty() ? GpuKind::real : GpuKind::emulated;
+}
+
+int count_gpus(GpuKind kind, std::string& why) {
+  const Loaded& l = loaded(kind);
+  why = l.problem;
+  return l.module == nullptr ? 0 : l.module->count(why);
+}
+
+std::shared_ptr<Gpu> open_gpu(GpuKind kind, int index) {
+  std::string why;
+  const int count = count_gpus(kind, why);
+  require(count > 0, Error::Kind::config, "cannot compute on a GPU: ", why,
+          "; compute on the CPU with --use_gpu=false");
+  const Loaded& l = loaded(kind);
+  auto gpu = std::make_shared<Gpu>(*l.module, l.module->open(index, host_products()));
+  log_info(text("computing on GPU ", index, " (", gpu->device()->name(), ")"));
+  return gpu;
+}
+
+void Gpu::report_on_cpu(const std::set<std::string>& types) {
+  const std::lock_guard lock(mutex_);
+  std::string list;
+  for (const std::string& type : types)
+    if (reported_.insert(type).second) list += (list.empty() ? "" : ", ") + type;
+  if (!list.empty())
+    log_info("these ops have no kernel for the GPU and run on the CPU, between copies: " + list);
+}
+
+}  // namespace paddle

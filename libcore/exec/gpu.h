@@ -1,0 +1,45 @@
+// The GPU that a job computes on. Its kernels are in a module, libpaddle_cuda.so, which is loaded
+// when a job asks for a GPU; libpaddle_cuda_emulated.so is the same without a GPU, to test with.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "graph/gpu_module.h"
+
+namespace paddle {
+
+// Which module: PADDLE_CUDA_DEVICE names the device.
+enum class GpuKind { real, emulated };
+// Throws Error(config) unless the text is "" or "emulated".
+GpuKind gpu_kind(const std::string& name);
+
+class Gpu {
+ public:
+  Gpu(const GpuModule& module, std::shared_ptr<Accelerator> device)
+      : module_(module), device_(std::move(device)) {}
+
+  const std::shared_ptr<Accelerator>& device() const { return device_; }
+  // The definition with the kernel for the GPU, or null.
+  const OpDef* find_op(std::string_view type) const { return module_.find_op(type); }
+  // Logs once for each type of op that it runs on the CPU.
+  void report_on_cpu(const std::set<std::string>& types);
+
+ private:
+  const GpuModule& module_;
+  std::shared_ptr<Accelerator> device_;  // as DeviceMemory says
+  std::mutex mutex_;
+  std::set<std::string> reported_;
+};
+
+// GPU number `index`. Throws Error(config), with what to do, where there is no module, no driver or
+// no such GPU.
+std::shared_ptr<Gpu> open_gpu(GpuKind kind, int index);
+
+// How many GPUs there are; with 0 `why` says why.
+int count_gpus(GpuKind kind, std::string& why);
+
+}  // namespace paddle

@@ -1,0 +1,220 @@
+// The emulated device: a mapping of memory that only kernels and copies may use. While other code
+// runs it is inaccessible, so that host code which reads or writes the device's memory, as no GPU
+// would let it, ends the process with a message that names the op.
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <iterator>
+#include <map>
+
+#include "kernels/cuda/launch.h"
+#include "kernels/cuda/open_gpu.h"
+
+namespace paddle::cuda {
+namespace {
+
+constexpr int gpus = 2;  // two trainers of one machine have one each
+constexpr size_t space = size_t{4} << 30;
+// What lies behind an allocation, and what nobody may change.
+constexpr size_t border = 256;
+constexpr unsigned char border_byte = 0xC5, fresh_byte = 0xFF;  // a fresh number is a NaN
+
+// What the handler of SIGSEGV knows; there is no other way to tell it.
+struct Mapped {
+  std::atomic<std::byte*> base{nullptr};
+  std::atomic<const char*> op{nullptr};
+};
+constexpr int most_open = 64;
+Mapped mapped[most_open];
+struct sigaction before;
+
+void write_text(const char* text) {
+  if (::write(STDERR_FILENO, text, std::strlen(text)) < 0) return;
+}
+
+void on_fault(int signal, siginfo_t* info, void* context) {
+  const auto* at = static_cast<const std::byte*>(info->si_addr);
+  for (const Mapped& m : mapped) {
+    const std::byte* base = m.base;
+    if (base == nullptr || at < base || at >= base + space) continue;
+    const char* op = m.op;
+    write_text("host code used the memory of the emulated GPU ");
+    write_text(op != nullptr ? "in op " : "outside of any op");
+    write_text(op != nullptr ? op : "");
+    write_text(": this is a defect of the program\n");
+    _exit(1);
+  }
+  if (before.sa_flags & SA_SIGINFO && before.sa_sigaction != nullptr)
+    return before.sa_sigaction(signal, info, context);
+  ::sigaction(SIGSEGV, &before, nullptr);  // the access happens again, without us
+}
+
+size_t rounded(size_t bytes) { return (bytes + border + 255) / 256 * 256; }
+
+class EmulatedGpu : public Gpu {
+ public:
+  explicit EmulatedGpu(const HostProducts& products) : products_(products) {
+    void* memory =
+        ::mmap(nullptr, space, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    require(memory != MAP_FAILED, Error::Kind::config,
+            "cannot map the memory of the emulated GPU: ", std::strerror(errno));
+    base_ = static_cast<std::byte*>(memory);
+    free_[0] = space;
+    for (Mapped& m : mapped) {
+      std::byte* none = nullptr;
+      if (m.base.compare_exchange_strong(none, base_)) {
+        mapped_ = &m;
+        return;
+      }
+    }
+    ::munmap(base_, space);
+    throw Error(Error::Kind::config, "at most ", most_open,
+                " emulated GPUs may be open in a process");
+  }
+  ~EmulatedGpu() override {
+    mapped_->base = nullptr;
+    ::munmap(base_, space);
+  }
+
+  std::string name() const override { return "emulated"; }
+
+  // The first gap that is large enough.
+  void* allocate(size_t bytes) override {
+    const size_t size = rounded(bytes);
+    for (auto gap = free_.begin(); gap != free_.end(); ++gap) {
+      const auto [offset, length] = *gap;
+      if (length < size) continue;
+      free_.erase(gap);
+      if (length > size) free_[offset + size] = length - size;
+      used_[offset] = bytes;
+      end_ = std::max(end_, offset + size);
+      const Opened memory(*this);
+      std::memset(base_ + offset, fresh_byte, bytes);
+      std::memset(base_ + offset + bytes, border_byte, size - bytes);
+      return base_ + offset;
+    }
+    throw Error(Error::Kind::config, "the emulated GPU has not enough memory for ", bytes,
+                " bytes: ", space, " bytes in all, ", used_.size(), " allocations");
+  }
+
+  void release(void* memory) noexcept override {
+    auto* p = static_cast<std::byte*>(memory);
+    const auto offset = static_cast<size_t>(p - base_);
+    const size_t bytes = used_.at(offset), size = rounded(bytes);
+    open();
+    for (size_t i = bytes; i < size; ++i)
+      if (p[i] != std::byte{border_byte}) {
+        write_text(
+            "a kernel wrote behind its memory on the emulated GPU: this is a defect of the "
+            "program\n");
+        _exit(1);
+      }
+    close();
+    used_.erase(offset);
+    auto gap = free_.emplace(offset, size).first;
+    if (const auto next = std::next(gap); next != free_.end() && offset + size == next->first) {
+      gap->second += next->second;
+      free_.erase(next);
+    }
+    if (gap == free_.begin()) return;
+    const auto last = std::prev(gap);
+    if (last->first + last->second != offset) return;
+    last->second += gap->second;
+    free_.erase(gap);
+  }
+
+  void upload(void* to, const void* from, size_t bytes) override {
+    check_range(to, bytes);
+    const Opened memory(*this);
+    std::memcpy(to, from, bytes);
+  }
+  void download(void* to, const void* from, size_t bytes) override {
+    check_range(from, bytes);
+    const Opened memory(*this);
+    std::memcpy(to, from, bytes);
+  }
+  void copy(void* to, const void* from, size_t bytes) override {
+    check_range(to, bytes);
+    check_range(from, bytes);
+    const Opened memory(*this);
+    std::memmove(to, from, bytes);
+  }
+  void wait() override {}
+  void running(const char* op) noexcept override { mapped_->op = op; }
+
+  void multiply(const Device& device, const Product<float>& p) override {
+    multiply(device, products_.f32, p);
+  }
+  void multiply(const Device& device, const Product<double>& p) override {
+    multiply(device, products_.f64, p);
+  }
+
+  void open() override { protect(PROT_READ | PROT_WRITE); }
+  void close() noexcept override { protect(PROT_NONE); }
+  void check_argument(const void* p) const override {
+    if (p != nullptr) check_range(p, 0);
+  }
+
+ private:
+  // What has been in use; the rest stays inaccessible.
+  void protect(int how) noexcept {
+    if (::mprotect(base_, (end_ + 4095) / 4096 * 4096, how) == 0) return;
+    write_text("cannot protect the memory of the emulated GPU\n");
+    _exit(1);
+  }
+
+  void check_range(const void* p, size_t bytes) const {
+    const auto* at = static_cast<const std::byte*>(p);
+    const bool inside = at >= base_ && at < base_ + space;
+    require(inside, Error::Kind::io, "the emulated GPU was given memory of the host");
+    const auto next = used_.upper_bound(static_cast<size_t>(at - base_));
+    const bool known = next != used_.begin() &&
+                       at + bytes <= base_ + std::prev(next)->first + std::prev(next)->second + 1;
+    require(known, Error::Kind::io, "the emulated GPU was given memory that is not allocated");
+  }
+
+  template <class Call, class T>
+  void multiply(const Device& device, Call call, const Product<T>& p) {
+    check_range(p.a, 0);
+    check_range(p.b, 0);
+    check_range(p.c, 0);
+    const Opened memory(*this);
+    call(Device(device.pool()), p.trans_a, p.trans_b, p.m, p.n, p.k, p.alpha, p.a, p.lda, p.b,
+         p.ldb, p.beta, p.c, p.ldc);
+  }
+
+  Mapped* mapped_ = nullptr;
+  HostProducts products_;
+  std::byte* base_ = nullptr;
+  size_t end_ = 0;
+  std::map<size_t, size_t> free_, used_;  // offset and length; of used ones the bytes asked for
+};
+
+void watch_faults() {
+  struct sigaction now = {};
+  ::sigaction(SIGSEGV, nullptr, &now);
+  if ((now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_fault) return;
+  before = now;
+  struct sigaction action = {};
+  action.sa_sigaction = on_fault;
+  action.sa_flags = SA_SIGINFO;
+  ::sigaction(SIGSEGV, &action, nullptr);
+}
+
+}  // namespace
+
+int count_gpus(std::string&) { return gpus; }
+
+std::shared_ptr<Accelerator> open_gpu(int index, const HostProducts& products) {
+  require(index >= 0 && index < gpus, Error::Kind::config, "there is no emulated GPU ", index,
+          ": their numbers are 0 to ", gpus - 1);
+  watch_faults();
+  return std::make_shared<EmulatedGpu>(products);
+}
+
+}  // namespace paddle::cuda
