@@ -287,8 +287,4 @@ void PsClient::wait_for_save() {
   guarded([&] { end_.wait_for_save(); });
 }
 
-void PsClient::send_final_error(const std::string& message) {
-  links_->heartbeats().send_final_error(message);
-}
-
 }  // namespace paddle

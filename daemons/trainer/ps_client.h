@@ -91,9 +91,8 @@ class PsClient final : public StepExchange {
   // The last message: a shard that has it from all trainers is done.
   void say_bye() { end_.leave(); }
 
-  void report(const wire::Progress& progress) { links_->heartbeats().report(progress); }
-  // This trainer is about to fail: the peers that wait for it learn why.
-  void send_final_error(const std::string& message);
+  // They report progress, and why this trainer is about to fail.
+  Heartbeats& heartbeats() { return links_->heartbeats(); }
 
  private:
   template <class Done>

@@ -177,7 +177,7 @@ void StepClient::run(Plan& plan, const Program& program, const std::function<voi
   }
   in_step_ = false;
   ++step_;
-  client_.report({.step = step_, .batch = step_, .state = "training"});
+  client_.heartbeats().report({.step = step_, .batch = step_, .state = "training"});
   report_.step_done(trainer(), step_, samples, figures);
 }
 

@@ -31,7 +31,8 @@ class TrainLoop {
       if (client_ && stop_signal()) client_->deliver();
     } catch (const Error& e) {
       // The peers know already what came from one of them.
-      if (client_ && e.kind() != Error::Kind::peer) client_->send_final_error(e.what());
+      if (client_ && e.kind() != Error::Kind::peer)
+        client_->heartbeats().send_final_error(e.what());
       throw;
     }
     report_.ended();
@@ -156,15 +157,15 @@ class TrainLoop {
 
   // For the pservers, which show it in their status.
   void send_state(const char* state) {
-    client_->report({.step = s_.at.step,
-                     .pass = s_.at.pass,
-                     .passes = passes_,
-                     .batch = s_.at.batch,
-                     .batches = static_cast<uint64_t>(report_.batches()),
-                     .samples = s_.at.samples,
-                     .rate = rate_.per_second(s_.at.samples),
-                     .cost = meters_.whole.cost(),
-                     .state = state});
+    client_->heartbeats().report({.step = s_.at.step,
+                                  .pass = s_.at.pass,
+                                  .passes = passes_,
+                                  .batch = s_.at.batch,
+                                  .batches = static_cast<uint64_t>(report_.batches()),
+                                  .samples = s_.at.samples,
+                                  .rate = rate_.per_second(s_.at.samples),
+                                  .cost = meters_.whole.cost(),
+                                  .state = state});
   }
 
   static bool every(uint64_t n, int64_t period) {
