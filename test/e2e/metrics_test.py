@@ -170,7 +170,7 @@ class Metrics(EndToEnd):
 
     def test_hostile_clients_do_not_disturb_training(self):
         """Slow headers, huge ones, POST, wrong names and 200 connections, while a job trains: it ends with the same bits."""
-        passes = 150
+        passes = 1000  # it lasts longer than the visits
         plain = Cluster(self, write_job(self), 2, 2, name="plain-", trainer_flags=[f"--num_passes={passes}", "--min_block_size=64", "--saving_period=1000"])
         expected = plain.run()
         cluster = self.job(passes)
