@@ -98,11 +98,17 @@ class Systemd(EndToEnd):
                                         stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         self.addCleanup(self.machine.wait)
         self.addCleanup(self.machine.kill)
+        self.addCleanup(self.end_inside)
         until(lambda: self.inside("systemctl", "is-system-running").stdout.strip() in ("running", "degraded"), "the machine has booted")
 
     def leader(self):
         found = subprocess.run(["pgrep", "-P", str(self.machine.pid)], capture_output=True, text=True, check=False).stdout.split()
         return found[0] if found else ""
+
+    def end_inside(self):
+        """systemd-nspawn that is killed leaves its machine running."""
+        if self.leader():
+            os.kill(int(self.leader()), signal.SIGKILL)
 
     def inside(self, *command):
         leader = self.leader()
