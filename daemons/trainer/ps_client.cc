@@ -93,7 +93,12 @@ Rewind PsClient::rejoin() {
     log_warn(
         "a pserver came back empty and no longer knows how far this trainer was: it goes on "
         "with what the others know, or from the beginning, and may apply gradients again");
-  return {d.step, d.place, "", place_lost};
+  const bool strange = exchange_->updates().take_strange() && steps_.any();
+  if (strange)
+    log_warn(
+        "the values of a pserver come from processes that this trainer never joined: if it was "
+        "started again, gradients that it pushed before that may count twice");
+  return {d.step, d.place, "", place_lost || strange};
 }
 
 // Where everybody goes on although something is missing.

@@ -13,8 +13,9 @@ struct Rewind {
   uint64_t step = 0;
   std::optional<wire::Position> place;
   std::string why;
-  bool place_lost = false;  // a pserver that knew it came back empty: the data begins anew
-  bool over = false;        // the job has its result: nothing is left to do for this trainer
+  // A pserver came back without what it knew of this trainer: gradients may count twice.
+  bool place_lost = false;
+  bool over = false;  // the job has its result: nothing is left to do for this trainer
 };
 
 }  // namespace paddle

@@ -231,7 +231,8 @@ bool RowExchange::joined() const {
 void RowExchange::joining(size_t shard, uint64_t step, std::span<const wire::SliceState> there) {
   for (Part& p : parts_) {
     if (p.shard != shard || there[p.id].last_step != wire::unknown_steps) continue;
-    lost_[static_cast<size_t>(&p - parts_.data())] = step;
+    uint64_t& lost = lost_[static_cast<size_t>(&p - parts_.data())];
+    lost = std::max(lost, step);
     p.steps.answered = p.steps.pushed = p.steps.handed = step;
     p.unanswered = 0;
   }
@@ -249,7 +250,7 @@ void RowExchange::goes_on(uint64_t step) {
 uint64_t RowExchange::pushed(size_t shard) const {
   uint64_t most = 0;
   for (const Part& p : parts_)
-    if (p.shard == shard) most = std::max(most, p.steps.pushed);
+    if (p.shard == shard) most = std::max({most, p.steps.pushed, p.steps.handed});
   return most;
 }
 

@@ -75,7 +75,7 @@ class RowExchange {
   // `step` is where it joins the shard: behind all that the shard was sent.
   void joining(size_t shard, uint64_t step, std::span<const wire::SliceState> there);
   void goes_on(uint64_t step);
-  uint64_t pushed(size_t shard) const;
+  uint64_t pushed(size_t shard) const;  // or in the queue, which goes as well
   // By part: steps whose gradient is not in it.
   std::span<const uint64_t> lost() const { return lost_; }
 

@@ -16,12 +16,13 @@ void SentUpdates::pushed(uint32_t slice, uint64_t step) {
 void SentUpdates::arrived(const wire::ValuesPart& values, bool answers) {
   Slice& s = slices_[values.slice];
   if (answers && s.pushed > s.answered) {
-    largest_push_ = std::max(largest_push_, s.pushed - s.answered);
+    const uint64_t before = std::max(s.answered, s.included);
+    if (s.pushed > before) largest_push_ = std::max(largest_push_, s.pushed - before);
     s.answered = s.pushed;
   }
   s.arrived = values.version;
   s.origins.arrived(values.version);
-  s.included = s.answered;
+  s.included = std::max(s.included, s.answered);
   dropped_ += values.dropped;
 }
 
@@ -50,29 +51,31 @@ void SentUpdates::joining(size_t shard, uint64_t step, std::span<const wire::Sli
     Slice& s = slices_[id];
     if (const uint64_t last = there[id].last_step; last != wire::unknown_steps) {
       const bool again = s.joined;
-      count_known(id, step, last);
-      if (s.origins.join(values, last, true) && again) s.included = last;
+      const uint64_t counted = count_known(id, step, last);
+      if (s.origins.join(values, {last, counted, true}) && again) s.included = counted;
       continue;
     }
     const ValueOrigins::Found found = s.origins.find(values, s.included);
+    strange_ = strange_ || found.strange;
     lost_[id] += found.later + std::min(found.versions * largest_push_, found.steps_there);
     if (step > s.included) lost_[id] += step - s.included;
     s.arrived = std::min(s.arrived, values.base);
     s.answered = s.included = step;
     s.joined = true;
-    s.origins.join(values, step, false);
+    s.origins.join(values, {step, step, false});
   }
 }
 
 // A process that joins for the first time goes on behind what was pushed before it. Where steps are
 // computed again, goes_on() counts those that are not.
-void SentUpdates::count_known(uint32_t id, uint64_t step, uint64_t last) {
+uint64_t SentUpdates::count_known(uint32_t id, uint64_t step, uint64_t last) {
   Slice& s = slices_[id];
   const uint64_t had = !s.joined ? step : kind_.repeat_steps ? last : s.answered;
   if (!s.joined && last > 0) largest_push_ = std::max(largest_push_, kind_.steps_per_push);
   s.joined = true;
   s.answered = s.pushed = last;
   if (had > last) lost_[id] += had - last;
+  return std::max(had, last);
 }
 
 void SentUpdates::joined(uint64_t step, std::span<const wire::SliceState> there) {

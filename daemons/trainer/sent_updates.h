@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "trainer/slice_layout.h"
@@ -47,25 +48,30 @@ class SentUpdates {
   uint64_t version(uint32_t slice) const { return slices_[slice].arrived; }
   // Steps of this trainer that may be in these values of the shard, where it does not know.
   uint64_t may_hold(size_t shard, const ShardValues& values) const;
+  // Whether it has joined a shard, since this was asked last, whose values come only from processes
+  // that it never joined: a process of this trainer that is gone may have pushed there.
+  bool take_strange() { return std::exchange(strange_, false); }
   // Where the values that this trainer has of a shard come from.
   std::vector<wire::Origin> origins(size_t shard) const;
 
  private:
   struct Slice {
     uint64_t arrived = 0;   // version of the values that came last
-    uint64_t included = 0;  // steps of this trainer in them
+    uint64_t included = 0;  // steps of this trainer in them, or counted as lost
     uint64_t pushed = 0;    // steps of this trainer, with the update on its way
     uint64_t answered = 0;  // steps of this trainer that the shard has acknowledged
     bool joined = false;    // once
     ValueOrigins origins;
   };
-  void count_known(uint32_t id, uint64_t step, uint64_t last);
+  // Returns how many steps are counted now, as there or as lost.
+  uint64_t count_known(uint32_t id, uint64_t step, uint64_t last);
 
   const SliceLayout& layout_;
   const UpdateKind kind_;
   std::vector<Slice> slices_;
   std::vector<uint64_t> lost_;
   uint64_t dropped_ = 0;
+  bool strange_ = false;
   uint64_t largest_push_ = 1;  // steps
 };
 

@@ -39,27 +39,25 @@ size_t ValueOrigins::common(const ShardValues& there, uint64_t& version) const {
 }
 
 ValueOrigins::Found ValueOrigins::find(const ShardValues& there, uint64_t counted) const {
-  Found out;
+  Found out{.steps = ever_};
   uint64_t version = 0;
   const size_t at = common(there, version);
   if (at == nothing) {  // anything may be in the values, or nothing
-    for (const Life& l : lives_) out.steps = std::max({out.steps, l.begun, l.pushed});
     out.later = counted;
+    out.strange = !lives_.empty() && !there.origins.empty();
     return out;
   }
   const Life& life = lives_[at];
   const bool last = at + 1 == lives_.size();
   const uint64_t until = last ? counted : lives_[at + 1].accounted;
-  // What was sent to it later than the values that the next one began with is not in older ones.
-  out.steps =
-      last || version > life.version ? std::max(life.begun, life.pushed) : lives_[at + 1].begun;
   out.later = less(counted, until);
   out.versions = less(life.version, version);
   out.steps_there = less(until, life.accounted);
   return out;
 }
 
-bool ValueOrigins::join(const ShardValues& there, uint64_t steps, bool known) {
+bool ValueOrigins::join(const ShardValues& there, const Own& own) {
+  ever_ = std::max(ever_, own.steps);
   if (!lives_.empty() && lives_.back().instance == there.instance) return false;
   if (arrived_) held_ = of_values();
   arrived_ = false;
@@ -69,7 +67,7 @@ bool ValueOrigins::join(const ShardValues& there, uint64_t steps, bool known) {
   lives_.resize(at == nothing ? 0 : at + 1);
   if (at != nothing) lives_.back().version = std::min(lives_.back().version, version);
   // What the process before this one has pushed may be anywhere.
-  const Life fresh{.accounted = first && known ? 0 : steps, .begun = steps};
+  const Life fresh{.accounted = first && own.known ? 0 : own.counted};
   size_t next = 0;
   for (size_t i = 0; i < there.origins.size() && at != nothing; ++i)
     if (there.origins[i].instance == lives_.back().instance) next = i + 1;
@@ -86,9 +84,7 @@ bool ValueOrigins::join(const ShardValues& there, uint64_t steps, bool known) {
   return true;
 }
 
-void ValueOrigins::pushed(uint64_t steps) {
-  if (!lives_.empty()) lives_.back().pushed = std::max(lives_.back().pushed, steps);
-}
+void ValueOrigins::pushed(uint64_t steps) { ever_ = std::max(ever_, steps); }
 
 void ValueOrigins::arrived(uint64_t version) {
   if (lives_.empty()) return;

@@ -30,21 +30,25 @@ class ValueOrigins {
     uint64_t instance = 0;
     uint64_t version = 0;    // of the values that were taken over from it; of the last one: seen
     uint64_t accounted = 0;  // own steps that were counted, as there or as lost, when it began
-    uint64_t begun = 0;      // own steps in the values that it began with, at most
-    uint64_t pushed = 0;     // own steps that it was sent
   };
   // What a shard that does not know this trainer's steps may have of them.
   struct Found {
-    uint64_t steps = 0;        // own steps in its values, at most
+    uint64_t steps = 0;        // own steps in its values, at most: all that were ever sent
     uint64_t later = 0;        // counted since the last common values, in processes that are gone
     uint64_t versions = 0;     // that the last common process made after those values …
     uint64_t steps_there = 0;  // … and own steps that were counted while it lived
+    bool strange = false;      // its values come only from processes that were never joined here
   };
   // `counted`: own steps that were counted up to now.
   Found find(const ShardValues& there, uint64_t counted) const;
-  // The trainer joins the shard; own steps are in its values, at most, or exactly where `known`.
-  // Returns whether it is another process than the one that it had joined before.
-  bool join(const ShardValues& there, uint64_t steps, bool known);
+  struct Own {
+    uint64_t steps = 0;    // in the values of the shard, at most, or exactly where `known`
+    uint64_t counted = 0;  // up to now
+    bool known = false;
+  };
+  // The trainer joins the shard. Returns whether it is another process than the one that it had
+  // joined before.
+  bool join(const ShardValues& there, const Own& own);
 
   void pushed(uint64_t steps);
   void arrived(uint64_t version);
@@ -60,6 +64,9 @@ class ValueOrigins {
   std::vector<Life> lives_;
   std::vector<wire::Origin> held_;  // while values of the last life have not arrived
   bool arrived_ = false;            // they have
+  // Own steps that any process was sent, or had. Whoever goes on with values that somebody had of
+  // one of them may have as many, and this trainer's push that was on its way is never sent again.
+  uint64_t ever_ = 0;
 };
 
 }  // namespace paddle

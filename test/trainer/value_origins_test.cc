@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "trainer/exchange_support.h"
+#include "trainer/row_exchange.h"
 #include "trainer/sent_updates.h"
 
 using namespace paddle;
@@ -130,16 +131,120 @@ TEST_CASE("what a trainer pushed is lost where nobody had the values", "[trainer
     CHECK(t.join({.instance = 3, .base = 58, .origins = {{1, 58}}}, unknown) == 60);
     CHECK(t.lost() >= before + 2);
   }
-  SECTION("and can be computed again where the values are older than the snapshot") {
+  SECTION("also where the values are older than the snapshot") {
     t.join({.instance = 2, .base = 25, .origins = {{1, 25}}}, 25, 25);
     const uint64_t before = t.lost();
     for (uint64_t step = 25; step < 55; ++step) t.push(step, step + 1);
-    CHECK(t.join({.instance = 3, .base = 20, .origins = {{1, 20}}}, unknown) == 25);
-    CHECK(t.lost() >= before + 5);
+    CHECK(t.join({.instance = 3, .base = 20, .origins = {{1, 20}}}, unknown) == 60);
+    CHECK(t.lost() >= before + 40);
   }
   SECTION("all of it where nothing is known of the values") {
     CHECK(t.join({.instance = 3, .base = 40}, unknown) == 60);
     CHECK(t.lost() == 60);
+  }
+}
+
+// What is on its way to a shard that does not know this trainer is not sent again.
+TEST_CASE("an update on its way is lost where a second pserver is lost too", "[trainer]") {
+  Trainer t;
+  t.join({.instance = 1}, 0);
+  t.pull(0);
+  t.updates.pushed(0, 0);
+  SECTION("after it came back with a snapshot from before that update") {
+    t.join({.instance = 2, .base = 0, .origins = {{1, 0}}}, 0);
+    CHECK(t.lost() == 0);  // it is sent again
+    CHECK(t.join({.instance = 3, .base = 0, .origins = {{1, 0}}}, unknown) == 1);
+    CHECK(t.lost() == 1);
+  }
+  SECTION("after another trainer began the job anew there") {
+    t.join({.instance = 2}, 0);
+    CHECK(t.join({.instance = 3, .base = 4, .origins = {{2, 4}}}, unknown) == 1);
+    CHECK(t.lost() == 1);
+  }
+  SECTION("after it was sent to the second one") {
+    CHECK(t.join({.instance = 2, .base = 0, .origins = {{1, 0}}}, unknown) == 1);
+    CHECK(t.lost() == 1);
+    t.updates.pushed(0, 1);
+    CHECK(t.join({.instance = 3, .base = 0, .origins = {{1, 0}}}, unknown) == 2);
+    CHECK(t.lost() == 2);
+  }
+}
+
+// An old snapshot lacks 35 of 60 steps; the values that come after it lack 5 more.
+TEST_CASE("a step that was lost with one pserver is not counted again with the next", "[trainer]") {
+  Trainer t;
+  t.join({.instance = 1}, 0);
+  for (uint64_t step = 0; step < 60; ++step) t.push(step, step + 1);
+  t.join({.instance = 2, .base = 25, .origins = {{1, 25}}}, 25, 60);
+  CHECK(t.lost() == 35);
+  t.pull(25);
+  SECTION("at once") {
+    CHECK(t.join({.instance = 3, .base = 20, .origins = {{1, 20}}}, unknown) == 60);
+    CHECK(t.lost() == 40);
+  }
+  SECTION("after ten steps more") {
+    for (uint64_t step = 60; step < 70; ++step) t.push(step, step - 34);
+    CHECK(t.join({.instance = 3, .base = 20, .origins = {{1, 20}}}, unknown) == 70);
+    CHECK(t.lost() == 50);
+  }
+}
+
+// A trainer that was started again begins the job anew on an empty pserver; when that is lost,
+// another trainer brings the values of the process before it.
+TEST_CASE("values from processes that a trainer never joined are strange to it", "[trainer]") {
+  Trainer t;
+  t.join({.instance = 2}, 0);
+  t.push(0, 1);
+  SECTION("where none of its own is among them") {
+    t.join({.instance = 3, .base = 10, .origins = {{1, 10}}}, unknown);
+    CHECK(t.updates.take_strange());
+    CHECK_FALSE(t.updates.take_strange());
+    t.join({.instance = 3, .base = 10, .origins = {{1, 10}}}, 1);  // a connection was cut
+    CHECK_FALSE(t.updates.take_strange());
+  }
+  SECTION("and not where one is") {
+    t.join({.instance = 3, .base = 1, .origins = {{2, 1}}}, unknown);
+    CHECK_FALSE(t.updates.take_strange());
+  }
+}
+
+// Three steps, each with a gradient for one row.
+TEST_CASE("rows count what was lost with several pservers", "[trainer]") {
+  Cut cut = test::cut_by_hand({}, {}, 1);
+  cut.trainer.tables.push_back({.param = "rows", .grad = "rows@GRAD", .width = 1});
+  cut.table_shards = {0};
+  test::SentMessages out;
+  RowExchange rows(cut, wire::Mode::async, 20, out);
+  // Joins the shard, which knows `last` steps; the step that it takes next.
+  const auto join = [&](uint64_t last, uint64_t step) {
+    const std::vector<wire::SliceState> there = {{.version = 0, .last_step = last}};
+    step = std::max(step, rows.pushed(0));
+    rows.joining(0, step, there);
+    rows.join(0, step, there);
+    return step;
+  };
+  const wire::ValuesPart part{.version = 1, .slice = 0};
+  const wire::Values answer{{&part, 1}};
+  join(0, 0);
+  const std::vector<uint64_t> ids = {7};
+  const float grad = 1;
+  for (uint64_t step = 0; step < 3; ++step) {
+    rows.begin_step({.step = step});
+    rows.push(0, ids, &grad);
+  }
+  SECTION("with pushes that wait to be sent again") {
+    rows.arrived(0, answer);
+    join(1, 3);  // from a snapshot
+    REQUIRE(rows.lost()[0] == 0);
+    CHECK(join(unknown, 0) == 3);
+    CHECK(rows.lost()[0] == 3);
+  }
+  SECTION("with nothing left to send") {
+    for (int i = 0; i < 3; ++i) rows.arrived(0, answer);
+    join(0, 3);  // another trainer began the job anew there
+    REQUIRE(rows.lost()[0] == 3);
+    CHECK(join(unknown, 0) == 3);
+    CHECK(rows.lost()[0] == 3);
   }
 }
 
