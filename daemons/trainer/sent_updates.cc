@@ -57,13 +57,22 @@ void SentUpdates::joining(size_t shard, uint64_t step, std::span<const wire::Sli
     }
     const ValueOrigins::Found found = s.origins.find(values, s.included);
     strange_ = strange_ || found.strange;
-    lost_[id] += found.later + std::min(found.versions * largest_push_, found.steps_there);
-    if (step > s.included) lost_[id] += step - s.included;
+    lose(id,
+         found.later + std::min(found.versions * largest_push_, found.steps_there) +
+             (step > s.included ? step - s.included : 0),
+         step);
     s.arrived = std::min(s.arrived, values.base);
     s.answered = s.included = step;
     s.joined = true;
     s.origins.join(values, {step, step, false});
   }
+}
+
+// Of several lost pservers each may have lacked the same steps.
+void SentUpdates::lose(uint32_t id, uint64_t steps, uint64_t behind) {
+  Slice& s = slices_[id];
+  s.made = std::max(s.made, behind);
+  lost_[id] = std::min(lost_[id] + steps, s.made);
 }
 
 // A process that joins for the first time goes on behind what was pushed before it. Where steps are
@@ -74,7 +83,7 @@ uint64_t SentUpdates::count_known(uint32_t id, uint64_t step, uint64_t last) {
   if (!s.joined && last > 0) largest_push_ = std::max(largest_push_, kind_.steps_per_push);
   s.joined = true;
   s.answered = s.pushed = last;
-  if (had > last) lost_[id] += had - last;
+  if (had > last) lose(id, had - last, had);
   return std::max(had, last);
 }
 
@@ -88,7 +97,7 @@ void SentUpdates::goes_on(uint64_t step) {
   if (!kind_.repeat_steps || !kind_.get_lost) return;
   for (uint32_t id = 0; id < slices_.size(); ++id) {
     Slice& s = slices_[id];
-    if (step > s.answered) lost_[id] += step - s.answered;
+    if (step > s.answered) lose(id, step - s.answered, step);
     s.answered = std::max(s.answered, step);
   }
 }

@@ -60,9 +60,12 @@ class SentUpdates {
     uint64_t included = 0;  // steps of this trainer in them, or counted as lost
     uint64_t pushed = 0;    // steps of this trainer, with the update on its way
     uint64_t answered = 0;  // steps of this trainer that the shard has acknowledged
+    uint64_t made = 0;      // steps of this trainer that may be lost, at most
     bool joined = false;    // once
     ValueOrigins origins;
   };
+  // So many of the steps before `behind`.
+  void lose(uint32_t id, uint64_t steps, uint64_t behind);
   // Returns how many steps are counted now, as there or as lost.
   uint64_t count_known(uint32_t id, uint64_t step, uint64_t last);
 

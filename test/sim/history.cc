@@ -326,7 +326,7 @@ std::string History::wrong_values() const {
   return "";
 }
 
-// Each gradient of a trainer was applied once, or is reported as lost.
+// Each gradient of a trainer was applied once, or is reported as lost; no more are than there were.
 std::string History::wrong_counts() const {
   const size_t counted = plan_.params + (plan_.table ? 1 : 0);  // the first row counts too
   for (size_t i = 0; i < std::min(counted, saved().size()); ++i)
@@ -344,6 +344,11 @@ std::string History::wrong_counts() const {
       if (applied > all + rounding && !(killed && trainer.place_lost()))
         return text("parameter ", i, " has ", applied, " gradients of trainer ", t, ", there were ",
                     all);
+      // Geo counts steps, which are worth less each; a new process counts those of the one before;
+      // rows may count those again that two snapshots lack.
+      if (lost > all && i < plan_.params && plan_.mode != wire::Mode::geo && !killed)
+        return text("parameter ", i, ": ", lost, " gradients of trainer ", t,
+                    " were reported as lost, there were ", all);
       if (applied + lost < all - rounding && !unknown)
         return text("parameter ", i, " has ", applied, " gradients of trainer ", t, " of ", all,
                     ", and ", lost, " were reported as lost");

@@ -189,6 +189,26 @@ TEST_CASE("a step that was lost with one pserver is not counted again with the n
   }
 }
 
+TEST_CASE("no more steps are lost than a trainer made", "[trainer]") {
+  Trainer t;
+  t.join({.instance = 1}, 0);
+  for (uint64_t step = 0; step < 60; ++step) t.push(step, step + 1);
+  SECTION("where another trainer began the job anew") {
+    t.join({.instance = 2}, 0, 60);
+    CHECK(t.lost() == 60);
+    CHECK(t.join({.instance = 3, .base = 58, .origins = {{1, 58}}}, unknown) == 60);
+    CHECK(t.lost() == 60);
+  }
+  SECTION("where one snapshot was used twice") {
+    t.join({.instance = 2, .base = 4, .origins = {{1, 4}}}, 4, 60);
+    CHECK(t.lost() == 56);
+    t.push(60, 5);
+    t.join({.instance = 3, .base = 4, .origins = {{1, 4}}}, 4, 61);
+    CHECK(t.lost() >= 57);
+    CHECK(t.lost() <= 61);
+  }
+}
+
 // A trainer that was started again begins the job anew on an empty pserver; when that is lost,
 // another trainer brings the values of the process before it.
 TEST_CASE("values from processes that a trainer never joined are strange to it", "[trainer]") {
