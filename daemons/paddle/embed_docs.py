@@ -10,7 +10,7 @@ for path in sorted(glob.glob(os.path.join(source, "docs", "**", "*.md"), recursi
     pages[name.removesuffix(".md").lower()] = os.path.join("docs", name)
 with open(out_path, "w", encoding="utf-8") as out:
     out.write('#include "paddle/help_topics.h"\n\nnamespace paddle {\n\nstd::span<const HelpPage> help_pages() {\n')
-    out.write("  static constexpr HelpPage pages[] = {\n")
+    out.write("  static const HelpPage pages[] = {\n")
     for name, path in sorted(pages.items()):
         with open(os.path.join(source, path), encoding="utf-8") as page:
             out.write(f'      {{"{name}", "{path}",\n')

@@ -29,7 +29,7 @@ class LineParser {
     out.kind = JsonField::Kind::object;
     if (take('}')) return true;
     do {
-      auto& [name, value] = out.members.emplace_back();
+      auto& [name, value] = out.members.emplace_back(std::string(), JsonField());
       if (!string(name) || !take(':') || !field(value, depth)) return false;
     } while (take(','));
     return take('}');

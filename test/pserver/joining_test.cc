@@ -9,7 +9,7 @@ using namespace paddle;
 
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(NDEBUG)
+#if defined(PS_SANITIZER) || !defined(NDEBUG)
 constexpr bool timed = false;
 #else
 constexpr bool timed = true;

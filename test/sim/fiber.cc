@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(PS_ADDRESS_SANITIZER)
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -38,7 +38,7 @@ void Fiber::switch_handling() {
 }
 
 void Fiber::leaves(void** kept, const void* bottom, size_t size) {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(PS_ADDRESS_SANITIZER)
   __sanitizer_start_switch_fiber(kept, bottom, size);
 #else
   static_cast<void>(kept);
@@ -48,7 +48,7 @@ void Fiber::leaves(void** kept, const void* bottom, size_t size) {
 }
 
 void Fiber::entered(void* kept) {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(PS_ADDRESS_SANITIZER)
   __sanitizer_finish_switch_fiber(kept, &caller_bottom_, &caller_size_);
 #else
   static_cast<void>(kept);
@@ -79,7 +79,7 @@ void Fiber::resume() {
   switch_handling();
   leaves(&kept, stack_.get(), stack_bytes);
   swapcontext(&caller_, &own_);
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(PS_ADDRESS_SANITIZER)
   __sanitizer_finish_switch_fiber(kept, nullptr, nullptr);
 #endif
 }

@@ -205,9 +205,10 @@ Tensor random_tensor(DType dtype, const Shape& shape, uint64_t seed, double low,
   const RandomStream stream(seed, 1);
   with_dtype(dtype, [&](auto z) {
     using T = decltype(z);
+    const double first = std::is_unsigned_v<T> ? std::max(low, 0.0) : low;
     for (int64_t i = 0; i < t.numel(); ++i)
       t.data<T>()[i] =
-          static_cast<T>(low + (high - low) * stream.uniform_double(static_cast<uint64_t>(i)));
+          static_cast<T>(first + (high - first) * stream.uniform_double(static_cast<uint64_t>(i)));
   });
   return t;
 }

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cstring>
 
 #include "support/connect.h"
 #include "wire/connection.h"
@@ -76,7 +77,7 @@ struct Linked {
   }
   template <class Done>
   void until(const Done& done) {
-    const auto end = Clock::now() + std::chrono::seconds(20);
+    const auto end = Clock::now() + std::chrono::seconds(60);
     while (!done() && Clock::now() < end) io.run_one_for(std::chrono::milliseconds(100));
     REQUIRE(done());
   }
@@ -226,7 +227,7 @@ class Answers : public Handler {
     return Landing::into(landed_here);
   }
   void handle(Connection& c, Message& message, uint64_t) override {
-    std::fill(buffer.begin(), buffer.end(), static_cast<std::byte>(message.id));
+    std::memset(buffer.data(), static_cast<int>(message.id), buffer.size());
     const ValuesPart part{message.id, 0, 0};
     c.send(message.id, Values{{&part, 1}}, Bytes(buffer), Bulk::changes);
     most_kept = std::max(most_kept, c.kept());
@@ -248,9 +249,9 @@ class Deaf : public Handler {
     return Landing::into(buffer);
   }
   void handle(Connection&, Message& message, uint64_t bulk) override {
-    const auto expected = static_cast<std::byte>(message.id);
     right = right && bulk == 1 << 20 && message.id == ids + 1 &&
-            std::all_of(buffer.begin(), buffer.end(), [&](std::byte b) { return b == expected; });
+            buffer[0] == static_cast<std::byte>(message.id) &&
+            std::memcmp(buffer.data(), buffer.data() + 1, buffer.size() - 1) == 0;  // all the same
     ++ids;
   }
   void closed(Connection&, const std::string& why) override { reason = why; }

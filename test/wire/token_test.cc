@@ -132,7 +132,7 @@ TEST_CASE("a token file is for its user alone", "[wire]") {
 }
 
 // Sanitizers map more memory than one can look through.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(PS_SANITIZER)
 namespace token_test {
 
 // Whether the bytes stand in memory that a core dump would contain. Nothing is copied on the way: a
