@@ -56,6 +56,19 @@ void fill(RowsSending& to, const RowsPart& p, const TableSpec& spec, const float
   }
 }
 
+// Of several lost pservers each may have lacked the same steps, which count once. Returns how many
+// are lost now.
+uint64_t lose(RowsPart& part, uint64_t begin, uint64_t end) {
+  for (auto& ranges = part.lost; !ranges.empty() && ranges.back().end >= begin; ranges.pop_back()) {
+    begin = std::min(begin, ranges.back().begin);
+    end = std::max(end, ranges.back().end);
+  }
+  part.lost.push_back({begin, end});
+  uint64_t lost = 0;
+  for (const RowsPart::Range& r : part.lost) lost += r.end - r.begin;
+  return lost;
+}
+
 }  // namespace
 
 RowExchange::RowExchange(const Cut& cut, wire::Mode mode, uint64_t queue_size, ShardSender& out)
@@ -203,7 +216,7 @@ void RowExchange::join(uint64_t epoch, uint64_t step, std::span<const wire::Slic
                            : repeats_steps(mode_) ? there.last_step
                                                   : p.steps.answered;
       p.steps.answered = p.steps.pushed = there.last_step;
-      if (had > p.steps.answered) lost_[index] += had - p.steps.answered;
+      if (had > p.steps.answered) lost_[index] = lose(p, p.steps.answered, had);
     }
     if (repeats_steps(mode_)) {
       p.unanswered = 0;
@@ -231,8 +244,7 @@ bool RowExchange::joined() const {
 void RowExchange::joining(size_t shard, uint64_t step, std::span<const wire::SliceState> there) {
   for (Part& p : parts_) {
     if (p.shard != shard || there[p.id].last_step != wire::unknown_steps) continue;
-    uint64_t& lost = lost_[static_cast<size_t>(&p - parts_.data())];
-    lost = std::max(lost, step);
+    if (step > 0) lost_[static_cast<size_t>(&p - parts_.data())] = lose(p, 0, step);
     p.steps.answered = p.steps.pushed = p.steps.handed = step;
     p.unanswered = 0;
   }
@@ -242,7 +254,7 @@ void RowExchange::goes_on(uint64_t step) {
   if (mode_ != wire::Mode::half_async) return;
   for (Part& p : parts_) {
     if (step > p.steps.answered)
-      lost_[static_cast<size_t>(&p - parts_.data())] += step - p.steps.answered;
+      lost_[static_cast<size_t>(&p - parts_.data())] = lose(p, p.steps.answered, step);
     p.steps.answered = std::max(p.steps.answered, step);
   }
 }

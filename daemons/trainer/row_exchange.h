@@ -43,6 +43,10 @@ struct RowsPart {
     uint64_t pushed = 0;    // that the shard was sent
     uint64_t answered = 0;  // that the shard has acknowledged
   } steps;                  // of this trainer
+  struct Range {
+    uint64_t begin = 0, end = 0;
+  };
+  std::vector<Range> lost;  // steps of this trainer that are not in the part; they do not touch
   RowsSending& sending(size_t i) { return ring[(oldest + i) % ring.size()]; }
 };
 

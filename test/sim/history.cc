@@ -344,9 +344,8 @@ std::string History::wrong_counts() const {
       if (applied > all + rounding && !(killed && trainer.place_lost()))
         return text("parameter ", i, " has ", applied, " gradients of trainer ", t, ", there were ",
                     all);
-      // Geo counts steps, which are worth less each; a new process counts those of the one before;
-      // rows may count those again that two snapshots lack.
-      if (lost > all && i < plan_.params && plan_.mode != wire::Mode::geo && !killed)
+      // Geo counts steps, which are worth less each; a new process counts those of the one before.
+      if (lost > all && plan_.mode != wire::Mode::geo && !killed)
         return text("parameter ", i, ": ", lost, " gradients of trainer ", t,
                     " were reported as lost, there were ", all);
       if (applied + lost < all - rounding && !unknown)
