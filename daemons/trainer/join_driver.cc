@@ -198,6 +198,12 @@ void JoinDriver::configure(size_t shard) {
   send(lent);
 }
 
+uint64_t JoinDriver::updates_since(uint64_t version) const {
+  uint64_t most = version;
+  for (const wire::SliceState& s : joining_.slice_states()) most = std::max(most, s.version);
+  return most - version;
+}
+
 void JoinDriver::check() {
   for (size_t i = 0; i < p_.links.size(); ++i) check(i);
 }

@@ -44,6 +44,9 @@ class JoinDriver {
   const wire::Hello& hello() const { return joining_.hello(); }
   const JoinDecision& decision() const { return joining_.decision(); }
   uint64_t epoch() const { return joining_.decision().epoch; }
+  // Updates of all trainers in a slice or a part since that version, at most, when the shards were
+  // greeted last.
+  uint64_t updates_since(uint64_t version) const;
 
  private:
   void perform();

@@ -89,15 +89,19 @@ Rewind PsClient::rejoin() {
   report_lost();
   const bool place_lost = options_.hello.mode != wire::Mode::sync && !steps_.any() &&
                           (d.unknown_steps || (!d.place && d.step != first_step_));
+  const bool strange = exchange_->updates().take_strange() && steps_.any();
+  const std::string there =
+      text("; the values there have had about ", driver_.updates_since(first_step_), " updates");
   if (place_lost)
     log_warn(
         "a pserver came back empty and no longer knows how far this trainer was: it goes on "
-        "with what the others know, or from the beginning, and may apply gradients again");
-  const bool strange = exchange_->updates().take_strange() && steps_.any();
+        "with what the others know, or from the beginning, and may apply gradients again" +
+        there);
   if (strange)
     log_warn(
         "the values of a pserver come from processes that this trainer never joined: if it was "
-        "started again, gradients that it pushed before that may count twice");
+        "started again, gradients that it pushed before that may count twice" +
+        there);
   return {d.step, d.place, "", place_lost || strange};
 }
 
