@@ -197,13 +197,16 @@ Greeting read_greeting(const wire::Welcome& w, const std::string& endpoint) {
   return g;
 }
 
+// Nobody goes back to work for a trainer that is only waiting for trainer 0 to save, nor for a new
+// process of one that had finished.
+bool knows_end(const Greeting& shard, const JoinQuestion& question) {
+  return shard.trainer != 0 && (shard.end == Greeting::End::result ||
+                                (shard.end == Greeting::End::saved && question.finished));
+}
+
 JoinDecision decide(const std::vector<Greeting>& shards, const JoinQuestion& question) {
-  // Nobody goes back to work for a trainer that is only waiting for trainer 0 to save, nor for a
-  // new process of one that had finished.
   for (const Greeting& g : shards)
-    if (g.trainer != 0 &&
-        (g.end == Greeting::End::result || (g.end == Greeting::End::saved && question.finished)))
-      return {.action = Action::over};
+    if (knows_end(g, question)) return {.action = Action::over};
   uint64_t epoch = 0;
   std::vector<size_t> empty, behind, idle_empty, idle_behind;
   const Greeting* ready = nullptr;  // one of the newest epoch

@@ -67,6 +67,8 @@ struct JoinQuestion {
   bool configurer_timed_out = false;
 };
 
+// Whether a shard says that nothing is left to do for this trainer.
+bool knows_end(const Greeting& shard, const JoinQuestion& question);
 JoinDecision decide(const std::vector<Greeting>& shards, const JoinQuestion& question);
 
 }  // namespace paddle

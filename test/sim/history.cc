@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 
 #include "exec/executor.h"
 #include "layers/layers.h"
@@ -147,7 +148,8 @@ class History {
     const bool loses = f.kind == FaultKind::kill_pserver || f.kind == FaultKind::stop_pserver ||
                        f.kind == FaultKind::lose_pserver || f.kind == FaultKind::lose_snapshot ||
                        f.kind == FaultKind::tear_snapshot;
-    if (loses && p.alive()) ++losses_;
+    if (loses && p.alive() && (f.kind == FaultKind::lose_pserver || plan_.snapshot_period == 0))
+      forgot_.insert(f.shard);
     world_.trace("fault: ", name_of(f.kind), ", trainer ", f.trainer, ", pserver ", f.shard, ", ",
                  f.lasts, " s, ways ", f.ways);
     const Time until = world_.now() + to_duration(f.lasts);
@@ -246,10 +248,8 @@ class History {
       return (f.kind == FaultKind::freeze_trainer || f.kind == FaultKind::silence) && f.lasts > 8;
     });
   }
-  // A pserver came back that knew nothing.
-  bool may_forget() const {
-    return has(FaultKind::lose_pserver) || (plan_.snapshot_period == 0 && losses_ > 0);
-  }
+  // Every pserver has come back once and knew nothing.
+  bool may_forget() const { return forgot_.size() == plan_.shards; }
   std::string wrong_values() const;
   float expected_count() const;
   float expected_rows() const;
@@ -273,8 +273,8 @@ class History {
   std::vector<std::unique_ptr<PserverHost>> pservers_;
   std::vector<std::unique_ptr<TrainerHost>> trainers_;
   static constexpr size_t nobody = ~size_t{0};
-  int losses_ = 0;         // of pservers
-  size_t never_ = nobody;  // a trainer that is never started again
+  std::set<size_t> forgot_;  // pservers that were lost with all that they knew
+  size_t never_ = nobody;    // a trainer that is never started again
   bool never_pserver_ = false;
 };
 

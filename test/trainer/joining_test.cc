@@ -243,6 +243,22 @@ TEST_CASE("joining: what goes wrong", "[trainer]") {
     CHECK_THROWS_WITH(j.joining.failed(0, {wire::FailureCode::job_failed, "trainer 2 died"}, j.now),
                       Contains("the job ended: trainer 2 died"));
   }
+  SECTION("where one shard knows the result, no other one is waited for") {
+    wire::Welcome over = j.ready(1, 9);
+    over.trainer = 1;
+    SECTION("once trainer 0 has reported it") {
+      over.result = true;
+      j.welcome(1, over);
+      CHECK(j.joining.phase() == Joining::Phase::done);
+      CHECK(j.joining.decision().action == JoinDecision::Action::over);
+      j.pass(100);
+    }
+    SECTION("but a model that is only saved may still be for nothing") {
+      over.saved = true;
+      j.welcome(1, over);
+      CHECK(j.joining.phase() == Joining::Phase::greet);
+    }
+  }
   SECTION("a shard that does not let it join is named") {
     j.welcome(0, j.ready(0, 0));
     j.welcome(1, j.ready(1, 0));
