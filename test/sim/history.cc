@@ -107,7 +107,7 @@ class History {
     out.problem = problem();
     return out;
   }
-  const std::vector<std::vector<float>>& saved() const { return trainers_[0]->saved(); }
+  const Values& saved() const { return trainers_[0]->saved(); }
 
  private:
   LocalClock clock() {
@@ -120,6 +120,7 @@ class History {
     TrainerSetup s{.model = &model_of(plan_),
                    .options = {},
                    .records = plan_.records,
+                   .pass_records = plan_.pass_records,
                    .batch_seconds = plan_.batch_seconds * (slow ? 10 : 1),
                    .clock = clock()};
     s.options.peer_timeout = peer_timeout;
@@ -303,27 +304,33 @@ float History::expected_rows() const {
   return plan_.mode == wire::Mode::geo ? all / static_cast<float>(plan_.trainers) : all;
 }
 
-// Sync: the same bits as without faults. Otherwise the parameters have counted the gradients.
-std::string History::wrong_values() const {
-  std::vector<std::vector<float>> expected;
-  if (plan_.mode == wire::Mode::sync) {
-    if (plan_.faults.empty() || may_be_incomplete()) return "";
-    JobPlan calm = plan_;
-    calm.faults.clear();
-    calm.policy = LossPolicy::wait;
-    History reference(calm, false);
-    const Outcome o = reference.run();
-    if (!o.problem.empty()) return "without faults: " + o.problem;
-    expected = reference.saved();
-  } else {
-    return wrong_counts();
-  }
+std::string difference(const Values& got, const Values& expected) {
   for (size_t i = 0; i < expected.size(); ++i)
     for (size_t k = 0; k < expected[i].size(); ++k)
-      if (saved()[i][k] != expected[i][k])
-        return text("parameter ", i, ", element ", k, " is ", saved()[i][k], ", expected ",
+      if (got[i][k] != expected[i][k])
+        return text("parameter ", i, ", element ", k, " is ", got[i][k], ", expected ",
                     expected[i][k]);
   return "";
+}
+
+// Sync: the same bits as without faults. Otherwise the parameters have counted the gradients.
+std::string History::wrong_values() const {
+  if (plan_.mode != wire::Mode::sync) return wrong_counts();
+  if (plan_.faults.empty() || may_be_incomplete()) return "";
+  JobPlan calm = plan_;
+  calm.faults.clear();
+  calm.policy = LossPolicy::wait;
+  History reference(calm, false);
+  const Outcome o = reference.run();
+  if (!o.problem.empty()) return "without faults: " + o.problem;
+  const auto& passes = trainers_[0]->saved_passes();
+  for (const auto& [pass, expected] : reference.trainers_[0]->saved_passes()) {
+    const auto found = passes.find(pass);
+    if (found == passes.end()) return text("the model of pass ", pass, " was not saved");
+    if (const std::string wrong = difference(found->second, expected); !wrong.empty())
+      return text("in the model of pass ", pass, " ", wrong);
+  }
+  return difference(saved(), reference.saved());
 }
 
 // Each gradient of a trainer was applied once, or is reported as lost; no more are than there were.

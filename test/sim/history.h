@@ -51,6 +51,7 @@ struct JobPlan {
   bool table = false;           // beside the parameters there is a sparse table
   uint32_t changes = 0;         // snapshots in a row that hold what changed in it
   double changes_share = 0.5;   // of a whole one
+  uint64_t pass_records = 0;    // batches of a pass, after which a model is saved; 0: one pass
   std::vector<Fault> faults;
 };
 // Only faults of these kinds; all where it is empty.

@@ -79,6 +79,7 @@ JobPlan plan_of(uint64_t seed, const std::vector<FaultKind>& kinds) {
   p.table = mix64(seed ^ 0x7ab1e) % 3 == 0;
   p.changes = static_cast<uint32_t>(mix64(seed ^ 0xde17a) % 5);
   p.changes_share = mix64(seed ^ 0x54a7e) % 4 == 0 ? 0.5 : 1e9;  // rows are few, and all change
+  if (mix64(seed ^ 0x9a57) % 3 == 0) p.pass_records = 2 + mix64(seed ^ 0x9a58) % 4;
   return p;
 }
 
@@ -94,6 +95,7 @@ std::string text_of(const JobPlan& p) {
   if (p.table) out += ", with a sparse table";
   if (p.table && p.changes > 0)
     out += text(" and up to ", p.changes, " snapshots of its changes in a row");
+  if (p.pass_records > 0) out += text(", a model is saved every ", p.pass_records, " batches");
   if (p.far_pair) out += ", trainer 0 and pserver 0 are far from each other";
   out += "\n";
   for (const Fault& f : p.faults) {

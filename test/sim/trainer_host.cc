@@ -152,32 +152,34 @@ void TrainerHost::run() {
 void TrainerHost::train(PsClient& client, Scope& scope) {
   StepProtocol steps(client, setup_.model->cut.params, scope);
   const Program nothing;
-  uint64_t step = 0, record = 0;
+  const uint64_t per_pass = setup_.pass_records > 0 ? setup_.pass_records : setup_.records;
+  uint64_t step = 0, record = 0, pass = 0;  // records are counted over all passes
   const auto go_to = [&](const Rewind& to) {
     step = to.step;
-    record = to.place ? to.place->record : 0;
+    record = to.place ? to.place->samples : 0;
+    pass = to.place ? to.place->pass : 0;
     place_lost_ = place_lost_ || to.place_lost;
     network_.world.trace("trainer ", index_, " goes on with step ", step, ", record ", record,
                          to.why.empty() ? "" : "; ", to.why);
   };
-  const auto place = [](uint64_t n) { return wire::Position{0, n, n, n}; };
+  const auto place = [&](uint64_t n) {
+    return wire::Position{pass, n - pass * per_pass, n - pass * per_pass, n};
+  };
   const Rewind start = client.join(0);
   if (start.over) return;
   go_to(start);
   for (bool left = false; !left;) {
     try {
-      for (; record < setup_.records; ++step, ++record)
+      for (; record < setup_.records; ++step, ++record) {
+        if (record == (pass + 1) * per_pass) save_pass(client, scope, step, pass++);
         steps.run(nothing, {step, place(record), place(record + 1)},
                   [&] { batch(client, scope, step, record); });
+      }
       client.finish(step);
       client.wait_for_others();
       if (index_ == 0) {
         client.collect();
-        saved_.clear();
-        for (const ParamGrad& p : setup_.model->cut.params) {
-          const auto values = scope.tensor(p.param).values<float>();
-          saved_.emplace_back(values.begin(), values.end());
-        }
+        saved_ = parameters(scope);
         std::vector<uint64_t> ids{counting_row};
         for (size_t t = 0; t < 4; ++t) ids.push_back(1000 + t);
         for (uint64_t i = 0; i < other_rows; ++i) ids.push_back(2000 + i);
@@ -197,6 +199,25 @@ void TrainerHost::train(PsClient& client, Scope& scope) {
       go_to(back);
     }
   }
+}
+
+// As a real trainer does between two passes.
+void TrainerHost::save_pass(PsClient& client, const Scope& scope, uint64_t step, uint64_t pass) {
+  if (index_ != 0) return;
+  client.refresh(step);
+  client.collect();
+  if (!setup_.model->cut.trainer.tables.empty()) client.save_table("rows", [](std::string_view) {});
+  saved_passes_[pass] = parameters(scope);
+  network_.world.trace("trainer ", index_, " has saved pass ", pass);
+}
+
+Values TrainerHost::parameters(const Scope& scope) const {
+  Values out;
+  for (const ParamGrad& p : setup_.model->cut.params) {
+    const auto values = scope.tensor(p.param).values<float>();
+    out.emplace_back(values.begin(), values.end());
+  }
+  return out;
 }
 
 // The gradient of element t of every parameter is 1 for trainer t and 0 for the others, so that

@@ -2,6 +2,7 @@
 // over simulated connections, with a cheap function in place of forward and backward.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,6 +23,9 @@ constexpr int64_t row_width = 4;
 // and then, so that in some steps a shard gets none.
 std::vector<uint64_t> batch_ids(size_t trainer, uint64_t record);
 
+// Parameters, and rows of a table behind them.
+using Values = std::vector<std::vector<float>>;
+
 // What is trained.
 struct Model {
   Cut cut;
@@ -31,7 +35,8 @@ struct Model {
 struct TrainerSetup {
   const Model* model = nullptr;
   PsOptions options;
-  uint64_t records = 10;  // batches of this trainer
+  uint64_t records = 10;      // batches of this trainer
+  uint64_t pass_records = 0;  // of a pass; 0: there is one
   double batch_seconds = 0.01;
   LocalClock clock;
 };
@@ -60,7 +65,9 @@ class TrainerHost {
   const std::vector<uint64_t>& lost() const { return lost_; }
   bool place_lost() const { return place_lost_; }
   // Trainer 0: the parameters that it saved, and rows of the table behind them.
-  const std::vector<std::vector<float>>& saved() const { return saved_; }
+  const Values& saved() const { return saved_; }
+  // … and those of each pass before the last one.
+  const std::map<uint64_t, Values>& saved_passes() const { return saved_passes_; }
   std::string waiting() const;
 
  private:
@@ -68,6 +75,8 @@ class TrainerHost {
   void run();
   void train(PsClient& client, Scope& scope);
   void batch(PsClient& client, Scope& scope, uint64_t step, uint64_t record);
+  Values parameters(const Scope& scope) const;
+  void save_pass(PsClient& client, const Scope& scope, uint64_t step, uint64_t pass);
   void push_rows(PsClient& client, const std::vector<float>& rows, uint64_t step, uint64_t record);
   Time now() const { return setup_.clock.local(network_.world.now()); }
   // The fiber sleeps until then, by its own clock, or until wake().
@@ -88,7 +97,8 @@ class TrainerHost {
   std::string failure_;
   std::vector<uint64_t> lost_;
   bool place_lost_ = false;
-  std::vector<std::vector<float>> saved_;
+  Values saved_;
+  std::map<uint64_t, Values> saved_passes_;
 };
 
 }  // namespace paddle::sim
