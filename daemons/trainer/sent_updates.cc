@@ -51,20 +51,23 @@ void SentUpdates::joining(size_t shard, uint64_t step, std::span<const wire::Sli
     Slice& s = slices_[id];
     if (const uint64_t last = there[id].last_step; last != wire::unknown_steps) {
       const bool again = s.joined;
+      const uint64_t unanswered = again && last > s.answered ? last - s.answered : 0;
       const uint64_t counted = count_known(id, step, last);
-      if (s.origins.join(values, {last, counted, true}) && again) s.included = counted;
+      const ValueOrigins::Own own{last, counted, true, unanswered, there[id].version};
+      if (s.origins.join(values, own) && again) s.included = counted;
       continue;
     }
     const ValueOrigins::Found found = s.origins.find(values, s.included);
     strange_ = strange_ || found.strange;
     lose(id,
-         found.later + std::min(found.versions * largest_push_, found.steps_there) +
+         found.later +
+             std::min(found.versions * largest_push_ + found.unanswered, found.steps_there) +
              (step > s.included ? step - s.included : 0),
          step);
     s.arrived = std::min(s.arrived, values.base);
     s.answered = s.included = step;
     s.joined = true;
-    s.origins.join(values, {step, step, false});
+    s.origins.join(values, {.steps = step, .counted = step});
   }
 }
 

@@ -52,6 +52,7 @@ ValueOrigins::Found ValueOrigins::find(const ShardValues& there, uint64_t counte
   const uint64_t until = last ? counted : lives_[at + 1].accounted;
   out.later = less(counted, until);
   out.versions = less(life.version, version);
+  if (version < life.until) out.unanswered = life.unanswered;
   out.steps_there = less(until, life.accounted);
   return out;
 }
@@ -65,7 +66,14 @@ bool ValueOrigins::join(const ShardValues& there, const Own& own) {
   uint64_t version = 0;
   const size_t at = common(there, version);
   lives_.resize(at == nothing ? 0 : at + 1);
-  if (at != nothing) lives_.back().version = std::min(lives_.back().version, version);
+  if (at != nothing) {
+    Life& newest = lives_.back();
+    if (own.unanswered > 0 && version != all_versions) {
+      newest.unanswered = own.unanswered;
+      newest.until = std::max(version, own.version);
+    }
+    newest.version = std::min(newest.version, version);
+  }
   // What the process before this one has pushed may be anywhere.
   const Life fresh{.accounted = first && own.known ? 0 : own.counted};
   size_t next = 0;

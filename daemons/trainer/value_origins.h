@@ -30,13 +30,16 @@ class ValueOrigins {
     uint64_t instance = 0;
     uint64_t version = 0;    // of the values that were taken over from it; of the last one: seen
     uint64_t accounted = 0;  // own steps that were counted, as there or as lost, when it began
+    // Own steps whose answers never came, and that a later process had: of versions up to this one.
+    uint64_t unanswered = 0, until = 0;
   };
   // What a shard that does not know this trainer's steps may have of them.
   struct Found {
     uint64_t steps = 0;        // own steps in its values, at most: all that were ever sent
     uint64_t later = 0;        // counted since the last common values, in processes that are gone
     uint64_t versions = 0;     // that the last common process made after those values …
-    uint64_t steps_there = 0;  // … and own steps that were counted while it lived
+    uint64_t unanswered = 0;   // own steps in it that a later process told of, behind those values
+    uint64_t steps_there = 0;  // own steps that were counted while it lived
     bool strange = false;      // its values come only from processes that were never joined here
   };
   // `counted`: own steps that were counted up to now.
@@ -45,6 +48,8 @@ class ValueOrigins {
     uint64_t steps = 0;    // in the values of the shard, at most, or exactly where `known`
     uint64_t counted = 0;  // up to now
     bool known = false;
+    uint64_t unanswered = 0;  // of the steps there
+    uint64_t version = 0;     // of the slice there; the shard's may be lower
   };
   // The trainer joins the shard. Returns whether it is another process than the one that it had
   // joined before.

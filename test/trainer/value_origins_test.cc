@@ -19,8 +19,10 @@ struct Trainer {
   explicit Trainer(UpdateKind kind = {.repeat_steps = false}) : updates(layout, kind) {}
 
   // Joins a shard that knows `last` of its steps; the step that the shard takes next.
-  uint64_t join(const ShardValues& shard, uint64_t last, uint64_t step = 0) {
-    const std::vector<wire::SliceState> there = {{.version = shard.base, .last_step = last}};
+  // A shard's base is the lowest version of its slices; `ahead`: of this one.
+  uint64_t join(const ShardValues& shard, uint64_t last, uint64_t step = 0, uint64_t ahead = 0) {
+    const std::vector<wire::SliceState> there = {
+        {.version = shard.base + ahead, .last_step = last}};
     if (last == unknown) step = std::max(step, updates.may_hold(0, shard));
     updates.joining(0, step, there, shard);
     updates.joined(step, there);
@@ -116,6 +118,26 @@ TEST_CASE("a step that a shard knew of is lost with it", "[trainer]") {
   t.join({.instance = 1}, 2, 2);
   CHECK(t.join({.instance = 2, .base = 1, .origins = {{1, 1}}}, unknown, 2) == 2);
   CHECK(t.lost() == 1);
+}
+
+// A snapshot of process 1 has a step whose answer was lost, and process 2, which has the snapshot,
+// tells of it. When 2 is lost as well, another trainer brings values from before that step.
+TEST_CASE("a step that only a snapshot knew of is lost with it", "[trainer]") {
+  Trainer t({.repeat_steps = GENERATE(true, false)});
+  t.join({.instance = 1}, 0);
+  for (uint64_t step = 0; step < 2; ++step) t.push(step, 3 * step + 4);
+  t.updates.pushed(0, 2);
+  const uint64_t ahead = GENERATE(0, 3);
+  t.join({.instance = 2, .base = 10 - ahead, .origins = {{1, 10 - ahead}}}, 3, 3, ahead);
+  REQUIRE(t.lost() == 0);
+  SECTION("where they are as old as those that this trainer saw") {
+    t.join({.instance = 3, .base = 7, .origins = {{1, 7}}}, unknown, 3);
+    CHECK(t.lost() == 1);
+  }
+  SECTION("but not where the snapshot was theirs too") {
+    t.join({.instance = 3, .base = 10, .origins = {{1, 10}, {2, 10}}}, unknown, 3);
+    CHECK(t.lost() == 0);
+  }
 }
 
 // The trainer has pushed to process 2; 3 gets values that another trainer has of process 1.
