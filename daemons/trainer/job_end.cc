@@ -14,6 +14,8 @@ constexpr double bye_seconds = 60, bye_seconds_alone = 5;
 constexpr double stay_seconds = 10;
 // The news that all have left comes by the heartbeats, and may be behind the end of the connection.
 constexpr double news_seconds = 0.3;
+// A pserver that knows that the job has ended, and not who has left, may be lost with that.
+constexpr double look_again_seconds = 1;
 
 Time::duration duration_of(double seconds) {
   return std::chrono::duration_cast<Time::duration>(std::chrono::duration<double>(seconds));
@@ -107,18 +109,21 @@ void JobEnd::wait_for_save() {
 // again where its connection broke.
 void JobEnd::leave() {
   const double tries = driver_.hello().trainers > 1 ? bye_seconds : bye_seconds_alone;
-  const Time until = links_.now() + duration_of(std::min(tries, peer_timeout_));
-  std::vector<bool> done(links_.size());
+  Leaving l{.until = links_.now() + duration_of(std::min(tries, peer_timeout_)),
+            .done = std::vector<bool>(links_.size()),
+            .refused = std::vector<bool>(links_.size()),
+            .refused_at = {}};
   for (bool again = false;; again = true) {
     try {
-      complete(wire::Phase::bye, "to let this trainer go", done);
-      return wait_until_left(done, until);
+      complete(wire::Phase::bye, "to let this trainer go", l.done);
+      return wait_until_left(l);
     } catch (const Disrupted&) {
     } catch (const Error&) {
       if (!again) throw;
     }
-    if (trainer() != 0 || others_left() || links_.now() >= until) return;
-    greet_those_left(done, until);
+    const bool stayed = l.refused_at && seconds(*l.refused_at, links_.now()) >= stay_seconds;
+    if (trainer() != 0 || others_left() || stayed || links_.now() >= l.until) return;
+    greet_those_left(l);
   }
 }
 
@@ -126,28 +131,32 @@ bool JobEnd::others_left() const {
   return all_finished_ && links_.news().left >= driver_.hello().trainers;
 }
 
-// Where a shard has ended the job, all have left. One that is lost has to hear it again when it
-// returns: the others may have heard it from nobody.
-void JobEnd::wait_until_left(std::vector<bool>& done, Time until) {
+// Where a shard has ended the job, all have left; but one that has been started again since knows
+// the result alone. One that is lost has to hear it again when it returns: the others may have
+// heard it from nobody.
+void JobEnd::wait_until_left(Leaving& l) {
   if (!all_finished_ || driver_.hello().trainers == 1) return;
-  const Time stays = std::min(until, links_.now() + duration_of(stay_seconds));
+  const Time stays =
+      std::min(l.until, l.refused_at.value_or(links_.now()) + duration_of(stay_seconds));
   const auto ended = [&](size_t i) {
-    return links_[i].failure() && links_[i].failure()->code == wire::FailureCode::job_over;
+    return !l.refused[i] && links_[i].failure() &&
+           links_[i].failure()->code == wire::FailureCode::job_over;
   };
   const auto left = [&] {
     bool any_ended = false;
-    for (size_t i = 0; i < done.size(); ++i) any_ended = any_ended || ended(i);
+    for (size_t i = 0; i < l.done.size(); ++i) any_ended = any_ended || ended(i);
     return any_ended || others_left() || links_.now() >= stays;
   };
   std::optional<Time> broken;
   links_.wait([] { return "the other trainers to leave"; }, left,
               [&] {
-                for (size_t i = 0; i < done.size(); ++i) {
+                for (size_t i = 0; i < l.done.size(); ++i) {
                   if (!links_[i].broken()) continue;
                   if (!broken) broken = links_.now();
-                  const Time until_news = *broken + duration_of(news_seconds);
+                  const Time until_news =
+                      *broken + duration_of(l.refused[i] ? look_again_seconds : news_seconds);
                   if (links_.now() < until_news) return std::min(stays, until_news);
-                  done[i] = false;
+                  l.done[i] = false;
                   throw Disrupted{links_[i].last_error()};
                 }
                 return stays;
@@ -156,16 +165,22 @@ void JobEnd::wait_until_left(std::vector<bool>& done, Time until) {
 
 // Connects again to the shards that have not heard the end of this trainer. One that refuses it has
 // heard it, and the job is over there; a greeting that is cut off is said again.
-void JobEnd::greet_those_left(std::vector<bool>& done, Time until) {
+void JobEnd::greet_those_left(Leaving& l) {
   std::vector<bool> greets(links_.size());
   for (size_t i = 0; i < greets.size(); ++i) {
-    greets[i] = !done[i] && (!links_.open(i) || links_[i].broken());
-    if (greets[i]) links_.greet(i, driver_.hello());
+    greets[i] = !l.done[i] && (!links_.open(i) || links_[i].broken());
+    if (!greets[i]) continue;
+    l.refused[i] = false;
+    links_.greet(i, driver_.hello());
   }
   const auto greeted = [&] {
-    for (size_t i = 0; i < greets.size(); ++i) greets[i] = greets[i] && !links_[i].take_welcome();
+    for (size_t i = 0; i < greets.size(); ++i) {
+      if (!greets[i] || !links_[i].take_welcome()) continue;
+      greets[i] = false;
+      l.refused_at.reset();
+    }
     return std::none_of(greets.begin(), greets.end(), [](bool g) { return g; }) || others_left() ||
-           links_.now() >= until;
+           links_.now() >= l.until;
   };
   const auto check = [&] {
     for (size_t i = 0; i < greets.size(); ++i) {
@@ -175,11 +190,12 @@ void JobEnd::greet_those_left(std::vector<bool>& done, Time until) {
       } catch (const Disrupted&) {
         links_.greet(i, driver_.hello());
       } catch (const Error&) {
-        done[i] = true;
+        l.done[i] = l.refused[i] = true;
         greets[i] = false;
+        if (!l.refused_at) l.refused_at = links_.now();
       }
     }
-    return until;
+    return l.until;
   };
   links_.wait([] { return "the pservers, to leave the job"; }, greeted, check);
 }

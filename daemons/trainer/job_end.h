@@ -2,6 +2,7 @@
 // for trainer 0 to save, and leaves.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,8 +48,13 @@ class JobEnd {
   uint32_t trainer() const { return driver_.hello().trainer; }
   void complete(wire::Phase phase, const std::string& what, std::vector<bool>& done);
   void wait_for_news(const std::string& what, bool (*enough)(const ShardNews&, uint32_t trainers));
-  void wait_until_left(std::vector<bool>& done, Time until);
-  void greet_those_left(std::vector<bool>& done, Time until);
+  struct Leaving {
+    Time until;                       // it is tried
+    std::vector<bool> done, refused;  // shards that have heard it, and that let nobody in any more
+    std::optional<Time> refused_at;   // since when nothing else is heard
+  };
+  void wait_until_left(Leaving& l);
+  void greet_those_left(Leaving& l);
   bool others_left() const;
 
   Links& links_;

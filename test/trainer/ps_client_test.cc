@@ -69,6 +69,7 @@ class AnsweringLinks final : public Links, public Heartbeats {
         .finished = finished, .saved = saved, .result = result, .left = left, .heard = now_}};
   }
 
+  void fail(const wire::Failure& failure) { answer(0, failure); }
   void answer_push(size_t n) {
     for (const wire::PushPart& p : pushes[n].parts) values_of(p.slice);
   }
@@ -320,15 +321,36 @@ TEST_CASE("trainer 0 stays until the others have left", "[trainer]") {
     CHECK(byes() == 2);
     CHECK(seconds(begin, links.now()) < 2);
   }
-  SECTION("a pserver that has ended the job ends the wait") {
-    links.after_sleep = [&] {
-      if (byes() == 1 && links.greetings == 1) links[0].closed("cut");
-      links.refusal = {wire::FailureCode::job_over, "the job has ended"};
-    };
-    links.greetings = 1;
+  SECTION("a pserver that ends the job ends the wait") {
+    links.after_sleep = [&] { links.fail({wire::FailureCode::job_over, "the job has ended"}); };
     client.say_bye();
-    CHECK(links.greetings == 2);
+    CHECK(links.greetings == 1);
     CHECK(seconds(begin, links.now()) < 2);
+  }
+  // It has the result from its disk, and does not know whether the others have.
+  SECTION("a pserver that was started again and lets nobody in does not") {
+    links.refusal = {wire::FailureCode::job_over, "the job has ended"};
+    links.greetings = 1;
+    SECTION("but not for ever") {
+      links.after_sleep = [&] {
+        if (links.greetings == 1) links[0].closed("cut");
+      };
+      client.say_bye();
+      CHECK(byes() == 1);
+      CHECK(seconds(begin, links.now()) >= 10);
+      CHECK(seconds(begin, links.now()) < 12);
+      CHECK(links.greetings <= 12);
+    }
+    SECTION("and where it is lost too, its successor hears it again") {
+      links.after_sleep = [&] {
+        if (links.greetings == 1) links[0].closed("cut");
+        if (links.greetings == 2) links.refusal.reset();
+        if (byes() == 2) links.left = 2;
+      };
+      client.say_bye();
+      CHECK(byes() == 2);
+      CHECK(seconds(begin, links.now()) < 3);
+    }
   }
 }
 
