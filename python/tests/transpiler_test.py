@@ -7,7 +7,7 @@ from unittest import mock
 import paddle.fluid as fluid
 from paddle.fluid.incubate.fleet.base import role_maker
 from paddle.fluid.incubate.fleet.base.fleet_base import Fleet
-from paddle.fluid.transpiler import HashName, RoundRobin
+from paddle.fluid.transpiler import HashName, RoundRobin, distribute_transpiler
 
 TWO = "127.0.0.1:6174,127.0.0.1:6175"
 FORWARD = ["mul", "elementwise_add", "elementwise_sub", "square", "mean", "fill_constant", "mean_grad", "square_grad",
@@ -142,6 +142,8 @@ class Cut(unittest.TestCase):
             fluid.DistributeTranspiler().transpile(0, program=fluid.Program(), pservers=TWO)
 
     def test_modes(self):
+        mode = distribute_transpiler.DistributedMode
+        self.assertEqual([mode.SYNC, mode.ASYNC, mode.HALF_ASYNC, mode.GEO], [0, 1, 2, 3])
         config = fluid.DistributeTranspilerConfig()
         self.assertEqual(config._core_mode(None), "sync")
         self.assertEqual(config._core_mode(False), "half_async")

@@ -30,8 +30,8 @@ class Identity(FaultTest):
         return cluster, freezer
 
     def test_a_trainer_and_its_own_past(self):
-        """One pserver ended its lease, and the other still takes its old connections for open: it joins again."""
-        cluster, freezer = self.behind_freezer("past-", server_flags=["--lease_seconds=2"])
+        """One pserver ended its lease, and the other, whose leases are long, still takes its old connections for open: it joins again."""
+        cluster, freezer = self.behind_freezer("past-", server_flags=lambda i: [f"--lease_seconds={(2, 300)[i]}"])
         cluster.start()
         self.wait_progress(cluster, SAMPLES * 0.2)
         first, second = (ports[0] for ports in cluster.ports)
