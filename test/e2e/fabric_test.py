@@ -16,14 +16,14 @@ NODES = 3
 
 
 def with_mark(directory):
-    """Processes of jobs below a directory, by their mark and their working directory."""
-    found = []
+    """Processes of jobs below a directory, by their mark and their working directory: pid -> command."""
+    found = {}
     for place in glob.glob("/proc/[0-9]*"):
         try:
             with open(place + "/cmdline", "rb") as f:
                 command = f.read().replace(b"\0", b" ").decode()
             if "--comment=paddle_process_by_paddle" in command and os.readlink(place + "/cwd").startswith(directory):
-                found.append(command)
+                found[int(os.path.basename(place))] = command
         except OSError:  # it has ended
             continue
     return found
@@ -68,7 +68,6 @@ ROOT_DIR = "$HOME/jobs"
 PADDLE = {PADDLE!r}
 PYTHON = "/usr/bin/python3"
 PADDLE_PORT = {self.port}
-PADDLE_BIND = True
 SSH_KEY = {self.nodes.key!r}
 ENVIRONMENT = {{"PYTHONPATH": {os.path.join(BUILD, "python")!r}}}
 """)
@@ -76,7 +75,8 @@ ENVIRONMENT = {{"PYTHONPATH": {os.path.join(BUILD, "python")!r}}}
 
     def end(self):
         """Nothing of a failed test stays."""
-        subprocess.run(["pkill", "-KILL", "-f", f"paddle_process_by_paddle.*--port={self.port} "], check=False)
+        for pid in with_mark(self.dir):
+            os.kill(pid, signal.SIGKILL)
 
     def job(self):
         write_job(self)
@@ -117,18 +117,20 @@ ENVIRONMENT = {{"PYTHONPATH": {os.path.join(BUILD, "python")!r}}}
             self.assertEqual(self.text(d, "nodefile"), f"{i}\n")
             for log in ("server.log", "train.log", "paddle_trainer.INFO", "paddle_pserver2.INFO"):
                 self.assertGreater(os.path.getsize(os.path.join(d, "log", log)), 0, log)
-            self.assertEqual(sorted(os.listdir(os.path.join(d, "job"))), ["job.json", "pserver.exit", "pserver.flags", "train.exit", "train.flags"])
-            record = self.text(d, "job", "train.flags")
+            self.assertEqual(sorted(os.listdir(os.path.join(d, "job"))),
+                             ["job.json", "launch.flags", "launch.lock", f"pserver.{i}.flags", f"trainer.{i}.flags"])
+            record = self.text(d, "job", f"trainer.{i}.flags")
             self.assertIn(f"# flag --trainer_id\n--trainer_id={i}\n", record)
             self.assertRegex(record, r"(?m)^# version: PaddlePaddle (.*\n)*# program digest: \S+$")
-            self.assertIn("--exit_when_done=true\n", self.text(d, "job", "pserver.flags"))
+            self.assertIn("--exit_when_done=true\n", self.text(d, "job", f"pserver.{i}.flags"))
         self.assertEqual(os.listdir(os.path.join(directories[0], "output")), ["pass-00000", "pass-00001"])
         for d in directories[1:]:
             self.assertFalse(os.path.exists(os.path.join(d, "output")))
         self.assertRegex(done.stdout, r"^\w+@127\.0\.0\.2:\d+:\$HOME/jobs/JOB\d+/output\n$")
         self.assertIn("the job is done", done.stderr)
-        self.assertRegex(done.stderr, r"trainer 0: .*Pass=\d")
-        self.assertEqual(with_mark(self.dir), [])
+        self.assertRegex(done.stderr, r"node\.0 \| trainer\.0 \| I\d{4} .*Pass=\d")
+        self.assertNotRegex(done.stderr, r"node\.1 \| trainer\.1 \| I")
+        self.assertEqual(with_mark(self.dir), {})
         # The same directories again, without copying.
         for i, d in enumerate(directories):
             os.rename(d, os.path.join(self.nodes.homes[i], "mine"))
@@ -141,35 +143,48 @@ ENVIRONMENT = {{"PYTHONPATH": {os.path.join(BUILD, "python")!r}}}
         self.job()
         script = self.start("--num_passes=100000", "--log_period=1")
         self.until_training()
-        self.assertEqual(len(with_mark(self.dir)), 2 * NODES)
+        self.assertEqual(len(with_mark(self.dir)), 3 * NODES)  # what started them, too
         script.send_signal(signal.SIGINT)
         self.assertEqual(script.wait(DEADLINE), 130)
-        self.assertEqual(with_mark(self.dir), [])
+        self.assertEqual(with_mark(self.dir), {})
         self.assertIn("stopping the job on all nodes", self.text(self.path("script.log")))
 
     def test_leftovers(self):
-        """What a killed paddle.py left running is named and stopped by the next one."""
+        """What a killed paddle.py left running is named by the next one, which waits for its end."""
         self.job()
         script = self.start("--num_passes=100000", "--log_period=1")
         self.until_training()
+        # Stopped first, so that the next one certainly finds them.
+        launches = [pid for pid, command in with_mark(self.dir).items() if " launch " in command]
+        self.assertEqual(len(launches), NODES)
+        for pid in launches:
+            os.kill(pid, signal.SIGSTOP)
         script.kill()
         script.wait()
-        left = with_mark(self.dir)
-        self.assertEqual(len(left), 2 * NODES)
-        done = self.run_program(*self.command("--num_passes=1"), check=0)
-        # The nodes are one machine here, so each finds the processes of all.
-        named = set(re.findall(r"process (\d+) of an earlier job still runs and is stopped", done.stderr))
-        self.assertEqual(len(named), 2 * NODES, done.stderr)
-        self.assertEqual(with_mark(self.dir), [])
+        second = subprocess.Popen(self.command("--num_passes=1"), cwd=self.dir, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.PIPE, text=True, env={"PATH": os.environ["PATH"], "HOME": self.dir})
+        self.addCleanup(second.kill)
+        self.addCleanup(second.stderr.close)
+        said = ""
+        while len(named := set(re.findall(r"process (\d+) of an earlier job still runs and is stopped", said))) < 3 * NODES:
+            line = second.stderr.readline()
+            self.assertTrue(line, said)
+            said += line
+        self.assertLessEqual(set(map(str, launches)), named)
+        for pid in launches:
+            os.kill(pid, signal.SIGCONT)
+        rest = second.stderr.read()
+        self.assertEqual(second.wait(DEADLINE), 0, said + rest)
+        self.assertEqual(with_mark(self.dir), {})
 
     def test_failing_trainer(self):
         """Its exit code and the end of its log are shown, and the others are stopped."""
         self.job()
         done = self.run_program(*self.command("--num_passes=1", "--learning_rat=1"))
         self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertIn("the trainer ended with code 2", done.stderr)
+        self.assertRegex(done.stderr, r"node \d \(\S+\) ended with code 2")
         self.assertIn("learning_rat", done.stderr)
-        self.assertEqual(with_mark(self.dir), [])
+        self.assertEqual(with_mark(self.dir), {})
 
     def test_demo(self):
         """run.sh: the recommendation demo, a Python script on every node."""
@@ -186,7 +201,7 @@ ENVIRONMENT = {{"PYTHONPATH": {os.path.join(BUILD, "python")!r}}}
         self.assertLess(costs[1], costs[0])
         self.assertIn("params_pass_1.tar", os.listdir(os.path.join(directory, "output")))
         self.assertIn("the job is done", done.stderr)
-        self.assertEqual(with_mark(self.dir), [])
+        self.assertEqual(with_mark(self.dir), {})
 
 
 if __name__ == "__main__":

@@ -7,13 +7,10 @@ HOSTS = []
 # Directory on every node under which a dispatched job gets a directory of its own. $HOME is the node's.
 ROOT_DIR = "$HOME/paddle"
 
-# The first port of the pservers, the number of their dense shards and of their shards for sparse tables.
+# The first port of the pservers, and the number of their shards; sparse tables are on the same ports. A host that HOSTS has
+# as an address listens on that address alone, one that it has as a name on all of its own.
 PADDLE_PORT = 7164
 PADDLE_PORTS_NUM = 1
-PADDLE_PORTS_NUM_FOR_SPARSE = 1
-
-# True: a pserver listens on the address of its host in HOSTS alone; False: on every address of its machine.
-PADDLE_BIND = False
 
 # The programs on the nodes; a name is looked for on the PATH of the node.
 PADDLE = "paddle"

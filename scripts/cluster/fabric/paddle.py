@@ -6,6 +6,8 @@
 
 Every other flag goes to the trainers. A --config that ends in .py is run by Python; it gets the flags as variables
 PADDLE_INIT_<NAME>. Ctrl-C stops the job on all nodes. --conf=FILE takes another conf.py.
+
+Fabric reaches the nodes; what runs on them is `paddle launch --nodes`, as with `paddle launch --hosts`.
 """
 import logging
 import os
@@ -14,7 +16,6 @@ import runpy
 import secrets
 import shlex
 import signal
-import socket
 import sys
 import tarfile
 import tempfile
@@ -23,16 +24,16 @@ from concurrent.futures import ThreadPoolExecutor
 
 from fabric import Connection
 
-# Stands in the command line of every process of a job; `ps` finds them by it.
+# Stands in the command line of every process of a job, of Python scripts in their environment; leftovers are found by it.
 MARK = "paddle_process_by_paddle"
-TOKEN = "job/token"  # in the workspace of every node
-OWN_FLAGS = ("job_dispatch_package", "job_workspace", "conf")
+OWN_FLAGS = ("job_dispatch_package", "job_workspace", "conf", "port", "ports_num", "ports_num_for_sparse", "local")
 # What conf.py may leave out; it explains each.
-DEFAULTS = {"HOSTS": [], "ROOT_DIR": "$HOME/paddle", "PADDLE_PORT": 7164, "PADDLE_PORTS_NUM": 1, "PADDLE_PORTS_NUM_FOR_SPARSE": 1,
-            "PADDLE_BIND": False, "PADDLE": "paddle", "PYTHON": "python3", "PADDLE_USE_GPU": "False", "ENVIRONMENT": {}, "SSH_KEY": ""}
+DEFAULTS = {"HOSTS": [], "ROOT_DIR": "$HOME/paddle", "PADDLE_PORT": 7164, "PADDLE_PORTS_NUM": 1, "PADDLE": "paddle", "PYTHON": "python3",
+            "PADDLE_USE_GPU": "False", "ENVIRONMENT": {}, "SSH_KEY": ""}
 SHORT_FLAGS = {"-p": "job_dispatch_package", "-j": "job_workspace"}
-STOP_SECONDS = 30  # for a clean stop, before the processes are killed
-LOOK_SECONDS = 1   # between two looks at the nodes
+STOP_SECONDS = 30  # for a clean stop, before the connections are closed; the processes see that, too
+BEAT_SECONDS = 1   # the nodes stop where they hear nothing for 15 s
+LOOK_SECONDS = 0.1
 SSH_SECONDS = 20   # for a connection to a node
 
 
@@ -80,27 +81,30 @@ def read_conf(path):
 
 
 class Node:
-    """One node: its number, its connection, and what was started there."""
+    """One node: its number, its connection, and the launch that runs there."""
 
     def __init__(self, index, host, conf):
         self.index, self.host = index, host
         user, _, place = host.rpartition("@")
-        name, _, port = place.partition(":")
-        self.name = name
+        self.name, _, port = place.partition(":")
         key = {"key_filename": os.path.expanduser(conf["SSH_KEY"])} if conf["SSH_KEY"] else {}
-        self.ssh = Connection(name, user=user or None, port=int(port) if port else None, connect_timeout=SSH_SECONDS,
+        self.ssh = Connection(self.name, user=user or None, port=int(port) if port else None, connect_timeout=SSH_SECONDS,
                               connect_kwargs=key)
+        self.channel, self.code, self.rest, self.last = None, None, b"", []
 
     def __str__(self):
         return f"node {self.index} ({self.host})"
 
-    def run(self, command, ok=(0,)):
+    def failure(self, problem):
+        return Failed(f"{self}: ssh does not work: {problem}; try `ssh {self.host}` by hand", 7)
+
+    def run(self, command):
         """The output of a shell command on the node."""
         try:
             result = self.ssh.run(command, hide=True, warn=True, in_stream=False)
         except Exception as e:  # of paramiko and of the socket, in many kinds
-            raise Failed(f"{self}: ssh does not work: {e}; try `ssh {self.host}` by hand", 7) from e
-        if result.exited not in ok:
+            raise self.failure(e) from e
+        if result.exited != 0:
             raise Failed(f"{self}: `{command}` ended with {result.exited}: {(result.stderr or result.stdout).strip()}", 4)
         return result.stdout
 
@@ -109,6 +113,48 @@ class Node:
             self.ssh.put(path, target)
         except Exception as e:
             raise Failed(f"{self}: cannot copy to {target}: {e}", 4) from e
+
+    # ---- the launch
+
+    def start(self, command):
+        try:
+            self.channel = self.ssh.create_session()
+            self.channel.exec_command(command)
+        except Exception as e:
+            raise self.failure(e) from e
+
+    def running(self):
+        return self.channel is not None and self.code is None
+
+    def write(self, data):
+        try:
+            if self.running():
+                self.channel.sendall(data)
+        except OSError:  # it has ended: take() sees that
+            pass
+
+    def take(self):
+        """Lines that came since the last look; sets `code` once the launch has ended and all of it was read."""
+        ended = self.channel.exit_status_ready() or self.channel.closed
+        while self.channel.recv_ready():  # events, which nobody reads here
+            self.channel.recv(1 << 16)
+        while self.channel.recv_stderr_ready():
+            self.rest += self.channel.recv_stderr(1 << 16)
+        *lines, self.rest = self.rest.split(b"\n")
+        if ended:
+            lines, self.rest = [*lines, *([self.rest] if self.rest else [])], b""
+            self.code = self.channel.recv_exit_status() if self.channel.exit_status_ready() else -1
+        lines = [line.decode(errors="replace") for line in lines]
+        self.last = (self.last + lines)[-8:]
+        return lines
+
+    def stop(self):
+        """The end of its input stops the launch cleanly."""
+        try:
+            if self.running():
+                self.channel.shutdown_write()
+        except OSError:
+            pass
 
 
 class Job:
@@ -119,21 +165,19 @@ class Job:
                          + ("and not both of them" if package else "one of them"))
         if package and not os.path.isdir(package):
             raise Failed(f"--job_dispatch_package={package} is not a directory: name the directory with the job and its files", 4)
-        self.package = package
-        self.flags = {k: v for k, v in flags.items() if k not in OWN_FLAGS}
-        # What both sides must agree on; a flag wins over conf.py.
-        self.ports = {name: self.flags.pop(name, conf[f"PADDLE_{name.upper()}"])
-                      for name in ("port", "ports_num", "ports_num_for_sparse")}
-        if "config" not in self.flags:
+        if "config" not in flags:
             raise Failed("--config is missing: name the job file or the Python script, as it lies in the package")
-        self.conf = conf
+        self.package, self.conf = package, conf
+        self.port = flags.get("port", conf["PADDLE_PORT"])
+        self.flags = {"python": conf["PYTHON"], "ports_num": flags.get("ports_num", conf["PADDLE_PORTS_NUM"]), "port": self.port,
+                      "use_gpu": conf["PADDLE_USE_GPU"].lower(), "save_dir": "output",
+                      **{k: v for k, v in flags.items() if k not in OWN_FLAGS}}
+        self.token = "" if {"token_file", "certs_dir"} & flags.keys() or "insecure" in flags else secrets.token_hex(32)
         self.nodes = [Node(i, host, conf) for i, host in enumerate(conf["HOSTS"])]
         self.pool = ThreadPoolExecutor(len(self.nodes))
         self.name = time.strftime("JOB%Y%m%d%H%M%S") if package else os.path.basename(workspace.rstrip("/"))
         self.directory = f"{conf['ROOT_DIR']}/{self.name}" if package else workspace
-        self.started = False
-
-    # ---- steps
+        self.stopping = False
 
     def on_all(self, step):
         """step(node) for all nodes at once; the results in their order. All are waited for before one fails."""
@@ -143,38 +187,17 @@ class Job:
             raise problems[0]
         return [f.result() for f in running]
 
+    # ---- steps
+
     def prepare(self):
         self.on_all(lambda node: node.run("true"))
         self.stop_leftovers()
         if self.package:
             self.dispatch()
-        quoted = self.remote(self.directory)
-        for node, there in zip(self.nodes, self.on_all(lambda n: n.run(f"test -d {quoted} && echo yes || echo no"))):
-            if there.strip() != "yes":
+        there = f"test -d {self.remote()} && echo yes || echo no"
+        for node, answer in zip(self.nodes, self.on_all(lambda n: n.run(there))):
+            if answer.strip() != "yes":
                 raise Failed(f"{node} has no directory {self.directory}: copy the workspace there, or use --job_dispatch_package", 4)
-        self.on_all(lambda node: node.run(
-            f"cd {quoted} && mkdir -p log job && rm -rf log/* job/* && echo {node.index} > nodefile"))
-        self.give_token()
-
-    def give_token(self):
-        """A new token of the job on all nodes, which its processes prove to each other. It stands in no command line."""
-        if "token_file" in self.flags:
-            return
-        with tempfile.NamedTemporaryFile("w") as token:  # readable by this user only
-            token.write(secrets.token_hex(32) + "\n")
-            token.flush()
-
-            def copy(node):
-                target = node.run("mktemp").strip()
-                node.put(token.name, target)
-                node.run(f"mv {target} {self.remote(self.directory)}/{TOKEN}")
-
-            self.on_all(copy)
-        self.flags["token_file"] = TOKEN
-
-    def remove_token(self):
-        if self.flags.get("token_file") == TOKEN:
-            self.on_all(lambda node: node.run(f"rm -f {self.remote(self.directory)}/{TOKEN}"))
 
     def dispatch(self):
         with tempfile.NamedTemporaryFile(suffix=".tar.gz") as archive:
@@ -183,139 +206,105 @@ class Job:
                     tar.add(os.path.join(self.package, entry), arcname=entry)
             size = os.path.getsize(archive.name)
             say(f"copying {self.package} ({size / 1e6:.1f} MB packed) to {len(self.nodes)} nodes")
-            quoted = self.remote(self.directory)
 
             def copy(node):
                 target = node.run("mktemp").strip()
                 node.put(archive.name, target)
-                node.run(f"mkdir -p {quoted} && tar xzf {target} -C {quoted} && rm -f {target}")
+                node.run(f"mkdir -p {self.remote()} && tar xzf {target} -C {self.remote()} && rm -f {target}")
 
             self.on_all(copy)
 
-    def stop_leftovers(self):
-        """Processes of a run that was cut off keep its ports: they are named and stopped."""
-        port = f"--port={self.ports['port']} "
-        for node, found in zip(self.nodes, self.on_all(self.processes)):
-            for pid, command in found:
-                if port in command + " ":
-                    say(f"{node}: process {pid} of an earlier job still runs and is stopped: {command[:120]}")
-                else:
-                    say(f"{node}: process {pid} of another job runs there: {command[:120]}")
-        self.signal_all("KILL", lambda command: port in command + " ")
-
     def start(self):
-        self.started = True
         say(f"starting {len(self.nodes)} pservers and {len(self.nodes)} trainers in {self.directory}")
-        self.on_all(lambda node: self.spawn(node, "pserver", "server.log", self.pserver_command(node)))
-        self.on_all(lambda node: self.spawn(node, "train", "train.log", self.trainer_command(node)))
+        self.on_all(lambda node: node.start(self.command(node)))
+        for node in self.nodes:
+            node.write(self.token + "\n")
 
     def watch(self):
-        """Until all trainers have ended. Returns their exit codes."""
-        shown = ""
-        while True:
-            states = self.on_all(self.state)
-            codes = [s["train"] for s in states]
-            line = states[0]["line"]
-            if line and line != shown:
-                shown = line
-                say(f"trainer 0: {line}")
-            for node, s in zip(self.nodes, states):
-                if s["pserver"] not in (None, 0):
-                    raise Failed(f"{node}: the pserver ended with code {s['pserver']}:\n{self.tail(node, 'server.log')}", s["pserver"])
-            failed = [c for c in codes if c]
-            if failed or None not in codes:
-                return codes
+        """Until the job has ended on all nodes, or failed on one. Returns the nodes that failed, the first one first."""
+        failed, beat = [], 0.0
+        while any(node.running() for node in self.nodes):
+            failed += self.look()
+            if failed and not self.stopping:
+                self.stop()
+                break
+            if time.monotonic() > beat:
+                beat = time.monotonic() + BEAT_SECONDS
+                for node in self.nodes:
+                    node.write("\n")
             time.sleep(LOOK_SECONDS)
+        return failed
+
+    def look(self):
+        """Shows what the nodes have said; those that have failed."""
+        failed = []
+        for node in filter(Node.running, self.nodes):
+            for line in node.take():
+                # Of the first node everything, of the others what somebody has to know.
+                if node.index == 0 or re.match(r"(\S+ \| )?[WEF]\d{4} |launch: process", line):
+                    say(f"node.{node.index} | {line}")
+            if node.code:
+                failed.append(node)
+        return failed
 
     def stop(self):
-        """Stops what still runs: cleanly, and after a while by force."""
-        mine = f"={MARK}:{self.name} "
-        self.signal_all("TERM", lambda command: mine in command + " ")
+        """Trainers finish their batch, pservers write a snapshot. What has not ended by then sees that the connection has."""
+        self.stopping = True
+        for node in self.nodes:
+            node.stop()
         end = time.monotonic() + STOP_SECONDS
-        while time.monotonic() < end:
-            if not any(mine in command + " " for found in self.on_all(self.processes) for _, command in found):
-                return
-            time.sleep(LOOK_SECONDS / 4)
-        self.signal_all("KILL", lambda command: mine in command + " ")
+        while any(node.running() for node in self.nodes) and time.monotonic() < end:
+            self.look()
+            time.sleep(LOOK_SECONDS)
+        for node in self.nodes:
+            node.ssh.close()
+
+    # ---- what an earlier run left
+
+    def stop_leftovers(self):
+        """Processes of a run that was cut off keep its port. They stop by themselves within some seconds; else they are killed."""
+        mine = f"={MARK}:{self.port} "
+        for node, found in zip(self.nodes, self.on_all(self.processes)):
+            for pid, command in found:
+                what = "still runs and is stopped" if mine in command + " " else "with another port runs there"
+                say(f"{node}: process {pid} of an earlier job {what}: {command[:120]}")
+
+        def left(node):
+            return [str(pid) for pid, command in self.processes(node) if mine in command + " "]
+
+        end = time.monotonic() + STOP_SECONDS
+        while any(self.on_all(left)) and time.monotonic() < end:
+            time.sleep(LOOK_SECONDS)
+        self.on_all(lambda node: node.run(f"kill -KILL {' '.join(left(node))} 2>/dev/null; true"))
+        end = time.monotonic() + STOP_SECONDS
+        while any(found := self.on_all(left)):
+            if time.monotonic() > end:
+                node, pids = next((n, p) for n, p in zip(self.nodes, found) if p)
+                raise Failed(f"{node}: process {pids[0]} of an earlier job cannot be ended: end it by hand, or choose another --port", 7)
+            time.sleep(LOOK_SECONDS)
+
+    @staticmethod
+    def processes(node):
+        """(pid, command line) of all processes of jobs on the node; of scripts with the mark of their environment behind it."""
+        pattern = shlex.quote(f"=[{MARK[0]}]{MARK[1:]}:")  # does not find itself
+        out = node.run(f"for p in $(grep -las -e {pattern} /proc/[0-9]*/cmdline /proc/[0-9]*/environ | cut -d / -f 3 | sort -un); do "
+                       "echo \"$p $(tr '\\0' ' ' 2>/dev/null < /proc/$p/cmdline) "
+                       f"$(tr '\\0' '\\n' 2>/dev/null < /proc/$p/environ | grep -a -m 1 -e {pattern})\"; done 2>/dev/null; true")
+        return [(int(line.split(" ", 1)[0]), line.split(" ", 1)[1].strip()) for line in out.splitlines() if " " in line]
 
     # ---- commands
 
-    @staticmethod
-    def remote(path):
-        """For the node's shell; $HOME is the node's."""
+    def remote(self):
+        """The directory, for the node's shell; $HOME is the node's."""
+        path = self.directory
         return '"$HOME"' + shlex.quote(path[5:]) if path.startswith("$HOME") else shlex.quote(path)
 
-    def mark(self):
-        return f"--comment={MARK}:{self.name}"
-
-    def pserver_command(self, node):
-        words = [self.conf["PADDLE"], "pserver", self.mark(), f"--num_gradient_servers={len(self.nodes)}", "--exit_when_done=true",
-                 "--record_file=job/pserver.flags"]
-        words += [f"--{k}={v}" for k, v in self.ports.items()] + [f"--token_file={self.flags['token_file']}"]
-        if self.conf["PADDLE_BIND"]:
-            words.append(f"--host={socket.gethostbyname(node.name)}")
-        return words, {}
-
-    def trainer_command(self, node):
-        cluster = {**self.ports, "num_gradient_servers": len(self.nodes), "trainer_id": node.index,
-                   "pservers": ",".join(socket.gethostbyname(n.name) for n in self.nodes)}
-        if not self.flags["config"].endswith(".py"):
-            given = {"local": "false", "use_gpu": self.conf["PADDLE_USE_GPU"].lower(), "record_file": "job/train.flags",
-                     **self.flags, **cluster}
-            return [self.conf["PADDLE"], "trainer", self.mark(), *(f"--{k}={v}" for k, v in given.items())], {}
-        settings = {"use_gpu": self.conf["PADDLE_USE_GPU"], "trainer_count": 1, "record_file": "job/train.flags", **self.flags, **cluster}
-        variables = {f"PADDLE_INIT_{k.upper()}": v for k, v in settings.items() if k != "config"}
-        return ([self.conf["PYTHON"], self.flags["config"], self.mark()],
-                {**variables, "PADDLE_CLUSTER_TRAIN": "True", "OMPI_COMM_WORLD_RANK": node.index})
-
-    def spawn(self, node, role, log, command):
-        """Starts a process that outlives the connection; its exit code will be in job/<role>.exit."""
-        words, variables = command
-        environment = {**self.conf["ENVIRONMENT"], **variables}
-        inner = " ".join([*(f"{k}={shlex.quote(str(v))}" for k, v in environment.items()), *map(shlex.quote, words)])
-        script = f"{inner} > log/{log} 2>&1; echo $? > job/{role}.exit.part; mv job/{role}.exit.part job/{role}.exit"
-        # The shell that waits carries no mark: a signal to the job reaches the process, and the shell writes its end down.
-        node.run(f"cd {self.remote(self.directory)} && {{ nohup setsid sh -c {shlex.quote(self.hidden(script))} "
-                 "< /dev/null > /dev/null 2>&1 & }")
-
-    @staticmethod
-    def hidden(script):
-        return script.replace(MARK, MARK[:6] + "'" + "'" + MARK[6:])
-
-    def processes(self, node):
-        """(pid, command line) of all processes with the mark on the node."""
-        pattern = MARK[0] + "[" + MARK[1] + "]" + MARK[2:]  # does not find itself
-        out = node.run(f"for f in $(grep -las -e {shlex.quote('--comment=' + pattern)} /proc/[0-9]*/cmdline); do "
-                       "p=${f%/cmdline}; echo \"${p#/proc/} $(tr '\\0' ' ' < $f 2>/dev/null)\"; done; true")
-        return [(int(line.split(" ", 1)[0]), line.split(" ", 1)[1].strip()) for line in out.splitlines() if " " in line]
-
-    def signal_all(self, name, chosen):
-        def send(node):
-            pids = [str(pid) for pid, command in self.processes(node) if chosen(command)]
-            if pids:
-                node.run(f"kill -{name} {' '.join(pids)} 2>/dev/null; true")
-
-        self.on_all(send)
-
-    def state(self, node):
-        out = node.run(f"cd {self.remote(self.directory)} && cat job/pserver.exit 2>/dev/null || echo -; "
-                       "cat job/train.exit 2>/dev/null || echo -; "
-                       "tail -n 200 log/train.log 2>/dev/null | grep -a 'Pass' | tail -n 1; true").splitlines()
-        code = [None if w == "-" else int(w) for w in out[:2]]
-        return {"pserver": code[0], "train": code[1], "line": out[2].rpartition("]  ")[2].strip()[:150] if len(out) > 2 else ""}
-
-    def tail(self, node, log):
-        return node.run(f"tail -n 8 {self.remote(self.directory)}/log/{log}; true").rstrip()
-
-
-def stop_quietly(job):
-    """The job on all nodes that can be reached."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        job.stop()
-        job.remove_token()
-    except Failed as e:
-        say(f"paddle.py: {e}")
+    def command(self, node):
+        words = ["env", *(f"{k}={v}" for k, v in self.conf["ENVIRONMENT"].items()), self.conf["PADDLE"], "launch",
+                 *(f"--{k}={v}" for k, v in self.flags.items()), f"--comment={MARK}:{self.port}",
+                 "--nodes=" + ",".join(n.name for n in self.nodes), f"--node_rank={node.index}", "--stop_with_input=true",
+                 "--event_file=/dev/fd/3", *(["--token_with_input=true"] if self.token else [])]
+        return f"cd {self.remote()} && exec 3>&1 1>&2 && exec {shlex.join(words)}"
 
 
 def run(job):
@@ -323,21 +312,26 @@ def run(job):
     try:
         job.prepare()
         job.start()
-        codes = job.watch()
-        for node, code in zip(job.nodes, codes):
-            if code:
-                say(f"paddle.py: {node}: the trainer ended with code {code}:\n{job.tail(node, 'train.log')}")
-        first = next((c for c in codes if c), 0)
-        if first == 0:
-            say("the job is done")
-            print(f"{job.nodes[0].host}:{job.directory}/{job.flags.get('save_dir', 'output').removeprefix('./')}")
-        return first
+        failed = job.watch()
     except KeyboardInterrupt:
         say("stopping the job on all nodes")
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        job.stop()
         return 130
-    finally:
-        if job.started:
-            stop_quietly(job)
+    except Failed:
+        job.stop()
+        raise
+    for node in failed:
+        if node.code < 0:
+            say(f"paddle.py: {node}: the connection has ended")
+        else:
+            said = "\n".join(node.last)
+            say(f"paddle.py: {node} ended with code {node.code}; its logs are in {job.directory}/log, and the last lines were:\n{said}")
+    if failed:
+        return failed[0].code if failed[0].code > 0 else 7
+    say("the job is done")
+    print(f"{job.nodes[0].host}:{job.directory}/{job.flags['save_dir'].removeprefix('./')}")
+    return 0
 
 
 def terminated(*_):
@@ -356,9 +350,6 @@ def main(words):
         return run(Job(conf, flags))
     except KeyboardInterrupt:
         return 130
-    except socket.gaierror as e:
-        say(f"paddle.py: a host of conf.py cannot be found: {e}")
-        return 7
     except Failed as e:
         say(f"paddle.py: {e}")
         return e.code
