@@ -3,6 +3,7 @@
 A pod is a network namespace with its own address. Names are those that the headless service gives. The entry command
 gets the variables, arguments and volumes of the manifest.
 """
+import base64
 import glob
 import json
 import os
@@ -13,10 +14,11 @@ import subprocess
 import sys
 import unittest
 
-from cluster import Process, same_model, until, write_job
+from cluster import Process, free_ports, same_model, until, write_job
 from faults import RULE, progress_of
 from net_hosts import NetHosts
 from net_hosts import missing as missing_namespaces
+from nodes import missing_ssh
 from support import PADDLE, SOURCE, EndToEnd, main
 
 try:
@@ -27,8 +29,17 @@ except ImportError:
     yaml = None
 
 DIRECTORY = os.path.join(SOURCE, "configs", "kubernetes")
-OVERLAY = os.path.join(DIRECTORY, "overlays", "2x2")
 VERSIONS = ("1.29", "1.31", "1.34", "1.37")  # the schemas before ask for onPodConditions in every rule, which the servers do not
+
+
+def overlay(test):
+    """The overlay with a token, as the page makes it."""
+    shutil.copytree(DIRECTORY, test.path("kubernetes"))
+    where = test.path("kubernetes", "overlays", "2x2")
+    test.paddle("token", f"--new={where}/token", "--replace")
+    return where
+
+
 needs_yaml = unittest.skipIf(yaml is None, "needs the package python3-yaml")
 
 
@@ -36,7 +47,8 @@ needs_yaml = unittest.skipIf(yaml is None, "needs the package python3-yaml")
 class Structure(EndToEnd):
     def setUp(self):
         super().setUp()
-        self.objects = render(OVERLAY)
+        self.overlay = overlay(self)
+        self.objects = render(self.overlay)
 
     def workloads(self):
         return [find(self.objects, "StatefulSet", "pserver"), find(self.objects, "Job", "trainer")]
@@ -44,7 +56,7 @@ class Structure(EndToEnd):
     def test_kustomize_makes_the_same(self):
         if not shutil.which("kubectl"):
             self.skipTest("needs kubectl")
-        done = self.run_program("kubectl", "kustomize", OVERLAY, check=0)
+        done = self.run_program("kubectl", "kustomize", self.overlay, check=0)
         theirs = {(o["kind"], re.sub(r"-[a-z0-9]{10}$", "", o["metadata"]["name"])): o for o in yaml.safe_load_all(done.stdout)}
         self.assertEqual(sorted(theirs), sorted((o["kind"], o["metadata"]["name"]) for o in self.objects))
         for o in self.objects:
@@ -52,6 +64,8 @@ class Structure(EndToEnd):
             self.assertEqual(o["metadata"]["labels"], their["metadata"]["labels"])
             if o["kind"] == "ConfigMap":
                 self.assertEqual(o["data"], their["data"])
+            if o["kind"] == "Secret":
+                self.assertEqual(o["data"], {k: base64.b64decode(v).decode() for k, v in their["data"].items()})
             if o["kind"] in ("StatefulSet", "Job"):
                 for key in ("replicas", "completions", "parallelism", "selector"):
                     self.assertEqual(o["spec"].get(key), their["spec"].get(key), key)
@@ -99,7 +113,7 @@ class Structure(EndToEnd):
                     for item in volume["configMap"]["items"]:
                         self.assertIn(item["key"], maps[volume["configMap"]["name"]]["data"])
                 if "secret" in volume:
-                    self.assertIn("token", maps[volume["secret"]["secretName"]]["data"])
+                    self.assertRegex(maps[volume["secret"]["secretName"]]["data"]["token"], r"^[0-9a-f]{64}\n$")
             self.assertIn("memory", find_container(workload)["resources"]["limits"])
             self.assertTrue(find_container(workload)["securityContext"]["readOnlyRootFilesystem"])
 
@@ -138,6 +152,12 @@ class Structure(EndToEnd):
         python = os.path.join(SOURCE, "build-checkers", "bin", "python")
         if not os.path.exists(python):
             self.skipTest("needs kubernetes-validate: scripts/setup checkers")
+        for path in glob.glob(os.path.join(SOURCE, "scripts", "cluster", "*", "docker_cluster", "*.yaml")):
+            self.objects += load_all(path)
+        for path in glob.glob(os.path.join(DIRECTORY, "operators", "*.yaml")):  # what they make pods of
+            spec = load_all(path)[0]["spec"]
+            for replica in (spec.get("paddleReplicaSpecs") or {k: spec[k] for k in ("ps", "worker")}).values():
+                self.objects.append({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "pod"}, **replica["template"]})
         self.write("objects.json", json.dumps(self.objects))
         check = ("import json, kubernetes_validate as k\n"
                  "for o in json.load(open('objects.json')):\n"
@@ -154,6 +174,7 @@ class Structure(EndToEnd):
             self.assertEqual([m["name"] for m in spec["containers"][0]["volumeMounts"]], [v["name"] for v in spec["volumes"]])
             self.assertEqual(spec["containers"][0]["ports"][0]["containerPort"], 22)
             self.assertTrue(os.path.exists(os.path.join(os.path.dirname(path), "Containerfile")))
+            self.assertEqual(spec["containers"][0]["volumeMounts"][0]["mountPath"], "/run/ssh-keys")  # as start_sshd.sh expects
             found[os.path.basename(path)] = (o["metadata"]["name"], o["spec"]["replicas"])
             self.objects.append(o)
         self.assertEqual(found, {"ssh_servers.yaml": ("ssh-servers", 3), "head.yaml": ("mpi-header", 1), "mpi-nodes.yaml": ("mpi-nodes", 3)})
@@ -165,9 +186,21 @@ class Structure(EndToEnd):
             for role, replica in roles.items():
                 args = replica["template"]["spec"]["containers"][0]["args"]
                 server = role in ("ps", "Master")
+                self.check_token(replica["template"]["spec"])
                 job = write_job(self)
                 args = [a.replace("/job/job.json", job).replace("/workspace", self.path("ws")) for a in args]
                 self.paddle(*args, "--print_config", env=operator_environment(server, 0))
+
+
+    def check_token(self, spec):
+        """A pserver that others reach has one, in a file that the image's user can read and others cannot."""
+        container = spec["containers"][0]
+        path = {e["name"]: e["value"] for e in container["env"]}["PADDLE_TOKEN_FILE"]
+        (mount,) = [m for m in container["volumeMounts"] if m["mountPath"] == os.path.dirname(path)]
+        (volume,) = [v for v in spec["volumes"] if v["name"] == mount["name"]]
+        self.assertEqual(volume["secret"]["defaultMode"], 0o440)
+        with open(os.path.join(DIRECTORY, "Containerfile"), encoding="utf-8") as f:
+            self.assertIn(f"USER 10001:{spec['securityContext']['fsGroup']}\n", f.read())
 
 
 def operator_environment(server, index):
@@ -179,6 +212,33 @@ def operator_environment(server, index):
             "TRAINER", "PADDLE_TRAINER_ID": str(index), "POD_IP": (servers if server else trainers)[index]}
 
 
+@unittest.skipIf(missing_ssh() or missing_namespaces(), f"needs {missing_ssh() or missing_namespaces()}")
+class DemoNode(EndToEnd):
+    def test_keys_of_a_secret_let_in(self):
+        """start_sshd.sh with sshd as it is set up by default, which trusts neither the owner nor the modes of such a volume."""
+        script = os.path.join(SOURCE, "scripts", "cluster", "fabric", "docker_cluster", "start_sshd.sh")
+        self.run_program("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.path("key"), check=0)
+        keys, port = self.path("keys"), free_ports(1)
+        os.mkdir(keys)
+        os.chmod(keys, 0o1777)
+        shutil.copy(self.path("key.pub"), os.path.join(keys, "authorized_keys"))
+        os.chmod(self.dir, 0o755)
+        # Of this machine it sees neither keys nor home directories.
+        inside = ('cp -a /etc/ssh "$0" && rm -f "$0"/ssh_host_* && mount --bind "$0" /etc/ssh && mount -t tmpfs -o mode=700 none /root && '
+                  'mount -t tmpfs -o mode=755 none /home && exec "$@"')
+        server = Process(self.dir, "sshd", {"PATH": os.environ["PATH"], "SSH_KEYS": keys, "PYTHONPATH": "/of/the/image"})
+        self.addCleanup(server.kill)
+        server.start("unshare", "--mount", "sh", "-c", inside, self.path("etc-ssh"), script, "-p", str(port), "-oListenAddress=127.0.0.1")
+        server.wait_line("Server listening on")
+        ssh = ["ssh", "-F", "none", "-p", str(port), "-i", self.path("key"), "-oBatchMode=yes", "-oStrictHostKeyChecking=no",
+               "-oUserKnownHostsFile=/dev/null", "root@127.0.0.1"]
+        done = self.run_program(*ssh, "echo $PYTHONPATH; stat -c '%a %U' ~/.ssh ~/.ssh/authorized_keys")
+        self.assertEqual(done.stdout, "/of/the/image\n700 root\n600 root\n", done.stderr + server.log())
+        os.remove(os.path.join(keys, "authorized_keys"))
+        done = self.run_program("sh", script, env={"SSH_KEYS": keys}, check=4)
+        self.assertIn("mount the Secret", done.stderr)
+
+
 @needs_yaml
 @unittest.skipIf(missing_namespaces(), f"needs {missing_namespaces()}")
 class Pods(EndToEnd):
@@ -187,7 +247,7 @@ class Pods(EndToEnd):
     def setUp(self):
         super().setUp()
         self.hosts = NetHosts(self, self.PODS)
-        self.objects = render(OVERLAY)
+        self.objects = render(overlay(self))
         self.job = write_job(self, RULE, records=2000, batch=5)
         self.processes = {}
         for name in self.PODS:
@@ -259,11 +319,13 @@ class Pods(EndToEnd):
         for name in self.PODS:
             kind, index = name.split("-")
             server = kind == "pserver"
-            args = spec["ps" if server else "worker"]["template"]["spec"]["containers"][0]["args"]
-            args = [a.replace("/job/job.json", self.job).replace("/workspace", self.path(name)) for a in args]
+            container = spec["ps" if server else "worker"]["template"]["spec"]["containers"][0]
+            args = [a.replace("/job/job.json", self.job).replace("/workspace", self.path(name)) for a in container["args"]]
+            token = self.hosts.token()[0].split("=", 1)[1]
+            own = {e["name"]: e["value"].replace("/run/secrets/paddle/token", token) for e in container["env"]}
             process = self.processes[name]
-            process.env = {"PATH": os.environ["PATH"], "HOME": self.dir, **operator_environment(server, int(index))}
-            process.start(*self.hosts.inside(name), PADDLE, *args, *self.hosts.token(), *(() if server else ("--num_passes=1",)))
+            process.env = {"PATH": os.environ["PATH"], "HOME": self.dir, **operator_environment(server, int(index)), **own}
+            process.start(*self.hosts.inside(name), PADDLE, *args, *(() if server else ("--num_passes=1",)))
         for name in reversed(self.PODS):
             self.processes[name].wait(0)
         self.assertEqual(os.listdir(self.path("trainer-0", "output")), ["pass-00000"])

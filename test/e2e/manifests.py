@@ -38,6 +38,8 @@ def render(directory):
                     data[name] = f.read()
             if generator.get("behavior") == "merge":
                 find(objects, kind, generator["name"])["data"].update(data)
+            elif generator.get("behavior") == "replace":
+                find(objects, kind, generator["name"])["data"] = data
             else:
                 objects.append({"apiVersion": "v1", "kind": kind, "metadata": {"name": generator["name"]}, "data": data})
     for replicas in k.get("replicas", []):
