@@ -1,11 +1,15 @@
-"""The guide's cluster job by OpenMPI: start_mpi_train.sh with the word2vec example, by a real mpirun."""
+"""The guide's cluster job by OpenMPI: start_mpi_train.sh with the word2vec example, by a real mpirun; on one machine, and with the guide's
+commands on a head and three nodes, each a network namespace with its own sshd, address, name and /home."""
 import glob
 import os
 import shutil
 import subprocess
 import unittest
 
-from cluster import free_ports
+from cluster import Process, free_ports, until
+from net_hosts import NetHosts
+from net_hosts import missing as missing_namespaces
+from nodes import SSHD, missing_ssh
 from support import BUILD, PADDLE, SOURCE, EndToEnd, main
 
 SCRIPT = os.path.join(SOURCE, "scripts", "cluster", "openmpi", "start_mpi_train.sh")
@@ -67,10 +71,110 @@ class OpenMpi(EndToEnd):
         done = self.mpirun(count=2, check=None)
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("mpirun started 2 processes, and machines lists 3 nodes: use mpirun -n 3", done.stderr)
+        self.env["PADDLE_BIND"] = "no"
+        self.assertIn("mpirun started 3 processes on this node", self.mpirun(check=None).stderr)
         os.remove(self.path("machines"))
         self.assertIn("there is no file machines", self.mpirun(check=None).stderr)
         done = self.run_program(self.path("start_mpi_train.sh"), check=2)
         self.assertIn("start this script by mpirun", done.stderr)
+
+
+# As the guide has them, but for `python`, which Debian calls python3, and for the settings that keep the example short.
+HEAD_COMMANDS = """
+set -e
+cd /home/tutorial
+# prepare training data
+python3 prepare.py
+# copy training data and dict file to MPI nodes
+cat machines | xargs -i scp word_dict.pickle train.py start_mpi_train.sh machines {}:/home/tutorial
+# creat a directory for storing log files
+mpirun -hostfile machines -n 3 mkdir /home/tutorial/logs
+# copy training data to every node
+scp train.txt-00000 test.txt-00000 10.77.0.2:/home/tutorial
+scp train.txt-00001 test.txt-00001 10.77.0.3:/home/tutorial
+scp train.txt-00002 test.txt-00002 10.77.0.4:/home/tutorial
+# start the job
+mpirun -hostfile machines -n 3 -x PASSES -x MAX_BATCHES /home/tutorial/start_mpi_train.sh
+"""
+
+
+@unittest.skipIf(missing() or missing_ssh() or missing_namespaces(), f"needs {missing() or missing_ssh() or missing_namespaces()}")
+class Cluster(EndToEnd):
+    HOSTS = ["head", "node1", "node2", "node3"]
+
+    def setUp(self):
+        super().setUp()
+        self.hosts = NetHosts(self, self.HOSTS)
+        for name in ("key", "host_key"):
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.path(name)], check=True)
+        self.write("sshd.conf", f"""
+HostKey {self.path("host_key")}
+AuthorizedKeysFile {self.path("key")}.pub
+PidFile none
+StrictModes no
+UsePAM no
+PermitRootLogin yes
+MaxStartups 100
+Subsystem sftp internal-sftp
+SetEnv PATH={os.path.dirname(PADDLE)}:{os.environ["PATH"]} PYTHONPATH={os.path.join(BUILD, "python")} OMPI_ALLOW_RUN_AS_ROOT=1 \
+OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PASSES=1 MAX_BATCHES=5
+""".replace("\\\n", ""))
+        self.write("ssh_config", f"IdentityFile {self.path('key')}\nStrictHostKeyChecking no\nUserKnownHostsFile /dev/null\nLogLevel ERROR\n")
+        os.makedirs("/run/sshd", exist_ok=True)
+        os.chmod(self.dir, 0o755)
+        self.servers = [self.start(host) for host in self.HOSTS]
+        for server in self.servers:
+            server.wait_line("Server listening on")
+
+    def home(self, host):
+        return self.path("home-" + host)
+
+    def start(self, host):
+        """Its sshd, which sees a /home of its own."""
+        os.mkdir(self.home(host))
+        inside = ('mount --bind "$0/hosts" /etc/hosts && hostname "$1" && mount -t tmpfs -o mode=755 none /home && mkdir /home/tutorial && '
+                  'mount --bind "$2" /home/tutorial && mount -t tmpfs -o mode=700 none /root && mkdir -m 700 /root/.ssh && '
+                  'cp "$3" /root/.ssh/config && mount --bind "$4" /etc/openmpi/openmpi-mca-params.conf && exec "$5" -D -e -f "$6"')
+        settings = os.path.join(os.path.dirname(SCRIPT), "docker_cluster", "openmpi-mca-params.conf")
+        space = self.hosts.space(host)
+        server = Process(self.dir, "sshd-" + host)
+        self.addCleanup(self.end, host, server)
+        return server.start("nsenter", f"--net=/run/netns/{space}", "unshare", "--mount", "--uts", "sh", "-c", inside, f"/etc/netns/{space}",
+                            host, self.home(host), self.path("ssh_config"), settings, SSHD, self.path("sshd.conf"))
+
+    def processes(self, host):
+        return subprocess.run(["ip", "netns", "pids", self.hosts.space(host)], capture_output=True, text=True, check=False).stdout.split()
+
+    def end(self, host, server):
+        server.kill()
+        for pid in self.processes(host):
+            subprocess.run(["kill", "-KILL", pid], check=False, capture_output=True)
+        until(lambda: not self.processes(host), "its processes have ended")
+
+    def head(self, script):
+        """In an ssh session there. Programs of a script that is read from standard input would take the rest of it."""
+        with open(os.path.join(self.home("head"), "commands"), "w", encoding="utf-8") as f:
+            f.write(script)
+        command = ["nsenter", "-t", str(self.servers[0].pid), "--net", "--mount", "--uts", "ssh", "head", "bash /home/tutorial/commands"]
+        return self.run_program(*command, stdin=subprocess.DEVNULL)
+
+    def test_the_guides_commands(self):
+        for path in (os.path.join(EXAMPLE, "train.py"), os.path.join(EXAMPLE, "prepare.py"), SCRIPT):
+            shutil.copy(path, self.home("head"))
+        with open(os.path.join(self.home("head"), "machines"), "w", encoding="utf-8") as f:
+            f.write("".join(self.hosts.addresses[h] + "\n" for h in self.HOSTS[1:]))
+        done = self.head(HEAD_COMMANDS)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        for i, host in enumerate(self.HOSTS[1:]):
+            def text(*parts):
+                with open(os.path.join(self.home(host), *parts), encoding="utf-8") as f:
+                    return f.read()
+            self.assertRegex(text("logs", "train.log"), r"Pass 0, Testing cost [\d.]+")
+            self.assertIn("Server listening", text("logs", "paddle_pserver2.INFO"))
+            self.assertNotIn("--insecure", text("logs", "paddle_pserver2.INFO"))
+            self.assertEqual(text("nodefile"), f"{i}\n")
+            self.assertEqual(os.path.exists(os.path.join(self.home(host), "params_pass_0.tar.gz")), i == 0)
+            self.assertEqual(glob.glob(os.path.join(self.home(host), ".token*")), [])
 
 
 if __name__ == "__main__":

@@ -17,6 +17,10 @@ mapfile -t nodes < <(sed -e 's/#.*//' machines | awk 'NF {print $1}')
 [ "${#nodes[@]}" = "$OMPI_COMM_WORLD_SIZE" ] ||
   fail "mpirun started $OMPI_COMM_WORLD_SIZE processes, and machines lists ${#nodes[@]} nodes: use mpirun -n ${#nodes[@]}"
 
+# The pserver of rank n has to be where line n of machines says.
+[ "${OMPI_COMM_WORLD_LOCAL_SIZE:-1}" = 1 ] || [ "${PADDLE_BIND:-no}" = yes ] ||
+  fail "mpirun started $OMPI_COMM_WORLD_LOCAL_SIZE processes on this node, as it has so many processors: use mpirun --map-by node"
+
 export PADDLE_INIT_USE_GPU="${PADDLE_INIT_USE_GPU:-False}"
 export PADDLE_INIT_TRAINER_COUNT="${PADDLE_INIT_TRAINER_COUNT:-1}"
 export PADDLE_INIT_PORT="${PADDLE_INIT_PORT:-7164}"
@@ -36,16 +40,24 @@ if [ "${PADDLE_BIND:-no}" = yes ]; then
 fi
 mkdir -p logs
 
-# The token that the processes of the job prove to each other (docs/security.md): the file `token`, which was copied to all
-# nodes with the job. If there is none, rank 0 makes one in this directory, which the nodes share then; the others wait.
+# The token that the processes of the job prove to each other (docs/security.md): the file `token`, where one was copied to
+# all nodes with the job. Else each process makes the same one, of the random key that mpirun makes for every job and gives to
+# its processes alone; without such a key rank 0 makes one in this directory, which the nodes share then.
 token=
 [ ! -s token ] || export PADDLE_INIT_TOKEN_FILE="${PADDLE_INIT_TOKEN_FILE:-$PWD/token}"
 if [ -z "${PADDLE_INIT_TOKEN_FILE:-}" ]; then
-  run=${PMIX_NAMESPACE:-${OMPI_MCA_orte_ess_jobid:-${OMPI_MCA_ess_base_jobid:-}}}
+  key=${OMPI_MCA_orte_precondition_transports:-}
+  [ ${#key} -ge 32 ] || key=
+  run=${PMIX_NAMESPACE:-${OMPI_MCA_orte_ess_jobid:-${OMPI_MCA_ess_base_jobid:-}}}${key:+.$OMPI_COMM_WORLD_RANK}
   export PADDLE_INIT_TOKEN_FILE="$PWD/.token.${run//[^A-Za-z0-9_.-]/_}"
-  if [ "$OMPI_COMM_WORLD_RANK" = 0 ]; then
+  if [ -n "$key" ] || [ "$OMPI_COMM_WORLD_RANK" = 0 ]; then
     token=$PADDLE_INIT_TOKEN_FILE
     trap 'rm -f "$token"' EXIT
+  fi
+  if [ -n "$key" ]; then
+    rm -f "$token"
+    (umask 077 && set -o noclobber && printf 'paddle job %s' "$key" | sha256sum | cut -d ' ' -f 1 > "$token") || fail "cannot make $token" 4
+  elif [ "$OMPI_COMM_WORLD_RANK" = 0 ]; then
     "${PADDLE:-paddle}" token --replace --new "$token" > logs/token.log 2>&1 || fail "cannot make $token: $(cat logs/token.log)" 4
   fi
   for ((tries = 0; ; ++tries)); do
