@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import unittest
 
+from cluster import Process, free_ports
 from debian import copy_of_debian
 from support import CONFIGS, SOURCE, EndToEnd, main
 
@@ -67,6 +68,8 @@ class Image(EndToEnd):
         self.buildah("push", "-q", IMAGE, "oci:" + self.path("layout") + ":test")
         self.check_layout()
 
+        self.check_demo_nodes(sources)
+
         # The image runs from that layout alone, as its own user.
         self.buildah("rmi", "--all", "--force")
         container = self.buildah("from", "--isolation=chroot", "oci:" + self.path("layout") + ":test").stdout.strip()
@@ -80,6 +83,34 @@ class Image(EndToEnd):
         self.assertEqual(done.stdout, "the model is in output/pass-00002\n", done.stderr)
         for left in ("/src", "/usr/bin/g++", "/usr/bin/meson"):
             self.assertNotEqual(self.inside(container, "test", "-e", left, check=False).returncode, 0, left)
+
+    def check_demo_nodes(self, sources):
+        """The images of the guides' demo clusters begin with it: their users get in by a key, and have what a job needs."""
+        self.buildah("tag", IMAGE, "registry.example/paddle:0.1.0")
+        for tag, directory in (("paddle-ssh", "fabric"), ("paddle-openmpi", "openmpi")):
+            self.buildah("build", "--pull=never", "--isolation=chroot", "-t", f"registry.example/{tag}:0.1.0",
+                         "-f", os.path.join(sources, "scripts", "cluster", directory, "docker_cluster", "Containerfile"), sources)
+        container = self.buildah("from", "--isolation=chroot", f"registry.example/{tag}:0.1.0").stdout.strip()
+        self.run_program("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.path("key"), check=0)
+        self.buildah("copy", "-q", container, self.path("key.pub"), "/run/ssh-keys/authorized_keys")
+        self.inside(container, "chmod", "1777", "/run/ssh-keys")  # as the volume of a Secret
+        port = free_ports(1)
+        places = ["--storage-driver", "vfs", "--root", self.path("images"), "--runroot", self.path("run")]
+        node = Process(self.dir, "node")
+        node.start("buildah", *places, "run", container, "--", "/usr/local/bin/start_sshd.sh", "-p", str(port), "-oListenAddress=127.0.0.1",
+                   f"-oPidFile=/run/test-{port}.pid")
+        try:
+            node.wait_line("Server listening on")
+            for user in ("tutorial", "root"):
+                done = self.run_program("ssh", "-F", "none", "-p", str(port), "-i", self.path("key"), "-oBatchMode=yes",
+                                        "-oStrictHostKeyChecking=no", "-oUserKnownHostsFile=/dev/null", f"{user}@127.0.0.1",
+                                        "paddle version && python3 -c 'import paddle.fluid' && mpirun --version && "
+                                        "cat /etc/openmpi/openmpi-mca-params.conf", check=0)
+                self.assertIn("PaddlePaddle", done.stdout)
+                self.assertIn("rmaps_base_mapping_policy = node", done.stdout)
+        finally:
+            self.inside(container, "sh", "-c", f"kill $(cat /run/test-{port}.pid)", check=False)
+            node.wait()
 
     def check_layout(self):
         def blob(of):

@@ -80,7 +80,8 @@ class Systemd(EndToEnd):
         self.put(os.path.join(UNITS, "paddle.tmpfiles"), "etc/tmpfiles.d/paddle.conf")
         os.makedirs(os.path.join(self.root, "etc", "paddle"), exist_ok=True)
         with open(os.path.join(self.root, "etc", "paddle", "houses.env"), "w", encoding="utf-8") as f:
-            f.write("PADDLE_INIT_NUM_GRADIENT_SERVERS=1\nPADDLE_INIT_HOST=127.0.0.1\nPADDLE_INIT_PSERVERS=127.0.0.1\nPADDLE_INIT_TRAINER_ID=0\n"
+            f.write("PADDLE_INIT_NUM_GRADIENT_SERVERS=1\nPADDLE_INIT_PSERVERS=127.0.0.1\nPADDLE_INIT_TRAINER_ID=0\n"
+                    "PADDLE_TOKEN_FILE=/etc/paddle/houses.token\n"
                     "PADDLE_INIT_CONFIG=/srv/fit_a_line.json\nPADDLE_INIT_NUM_PASSES=100000\nPADDLE_INIT_SAVING_PERIOD=100\n")
         self.put(os.path.join(SOURCE, "configs", "fit_a_line.json"), "srv/fit_a_line.json")
         self.machine = None
@@ -137,11 +138,15 @@ class Systemd(EndToEnd):
 
     def test_life(self):
         pserver, trainer, job = "paddle-pserver@houses", "paddle-trainer@houses", "paddle-job@houses.target"
+        made = self.inside("sh", "-c", "cd /root && paddle token --new houses.token && "
+                           "install -m 640 -o root -g paddle houses.token /etc/paddle/houses.token")  # as on the page
+        self.assertEqual(made.returncode, 0, made.stderr)
         self.control("enable", pserver, trainer, job)
         self.control("start", job)
         for unit in (pserver, trainer):
             self.await_active(unit)
         self.assertRegex(self.state(pserver, "StatusText"), "listening on port 7164")
+        self.assertIn("Server listening on 0.0.0.0:7164", self.inside("journalctl", "-u", pserver, "--no-pager").stdout)
         until(lambda: "Pass=1 " in self.trainer_log(), "it trains")
         # A killed pserver and a killed trainer come back, and training goes on.
         for unit in (pserver, trainer):
