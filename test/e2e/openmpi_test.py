@@ -2,6 +2,7 @@
 commands on a head and three nodes, each a network namespace with its own sshd, address, name and /home."""
 import glob
 import os
+import re
 import shutil
 import subprocess
 import unittest
@@ -78,6 +79,38 @@ class OpenMpi(EndToEnd):
         done = self.run_program(self.path("start_mpi_train.sh"), check=2)
         self.assertIn("start this script by mpirun", done.stderr)
 
+    def test_fleet(self):
+        """MPISymetricRoleMaker: even ranks serve, odd ones work, and all end."""
+        script = self.write("fleet.py", FLEET)
+        done = self.run_program("mpirun", "--oversubscribe", "-n", "4", "/usr/bin/python3", script,
+                                env={**self.env, "PADDLE_PORT": str(free_ports(2))}, check=0)
+        self.assertEqual(sorted(re.findall(r"worker (\d) of 2 has made its steps", done.stdout)), ["0", "1"], done.stdout + done.stderr)
+
+
+FLEET = """
+import sys
+sys.modules["mpi4py"] = None  # where it is there, too: what is known of the other processes are mpirun's variables
+import numpy as np
+import paddle.fluid as fluid
+from paddle.fluid.incubate.fleet.base import role_maker
+from paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler import fleet
+
+fleet.init(role_maker.MPISymetricRoleMaker())
+x = fluid.layers.data("x", [4])
+cost = fluid.layers.mean(fluid.layers.fc(fluid.layers.fc(x, 4), 1))
+fleet.distributed_optimizer(fluid.optimizer.SGD(0.01)).minimize(cost)
+if fleet.is_server():
+    fleet.init_server()
+    fleet.run_server()
+else:
+    fleet.init_worker()
+    exe = fluid.Executor()
+    exe.run(fleet.startup_program)
+    for _ in range(10):
+        exe.run(fleet.main_program, feed={"x": np.ones((2, 4), "float32")})
+    fleet.stop_worker()
+    print("worker", fleet.worker_index(), "of", fleet.worker_num(), "has made its steps", flush=True)
+"""
 
 # As the guide has them, but for `python`, which Debian calls python3, and for the settings that keep the example short.
 HEAD_COMMANDS = """
@@ -175,6 +208,16 @@ OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PASSES=1 MAX_BATCHES=5
             self.assertEqual(text("nodefile"), f"{i}\n")
             self.assertEqual(os.path.exists(os.path.join(self.home(host), "params_pass_0.tar.gz")), i == 0)
             self.assertEqual(glob.glob(os.path.join(self.home(host), ".token*")), [])
+
+    def test_fleet_on_two_nodes(self):
+        """MPISymetricRoleMaker where the servers listen for other machines, which they do with a token only."""
+        for host in self.HOSTS:
+            with open(os.path.join(self.home(host), "fleet.py"), "w", encoding="utf-8") as f:
+                f.write(FLEET)
+        done = self.head("mpirun -host 10.77.0.2:2,10.77.0.3:2 --map-by slot -n 4 -x PADDLE_PSERVERS=10.77.0.2,10.77.0.3 "
+                         "/usr/bin/python3 /home/tutorial/fleet.py")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(sorted(re.findall(r"worker (\d) of 2 has made its steps", done.stdout)), ["0", "1"], done.stdout + done.stderr)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,12 @@
 """Who a process of a Fleet job is: worker or server, which one, and where the others are."""
+import atexit
+import contextlib
+import hashlib
 import os
 import random
+import secrets
 import socket
+import tempfile
 from typing import List, Optional, Sequence
 
 from paddle import _core
@@ -23,6 +28,11 @@ def _first(names: Sequence[str], default: Optional[str] = None) -> Optional[str]
         if os.environ.get(name):
             return os.environ[name]
     return default
+
+
+def _remove(path: str) -> None:
+    with contextlib.suppress(OSError):
+        os.remove(path)
 
 
 def _whole(names: Sequence[str], default: Optional[str] = None) -> Optional[int]:
@@ -235,6 +245,7 @@ class GeneralRoleMaker(PaddleCloudRoleMaker):
 class MPISymetricRoleMaker(RoleMakerBase):
     """Two processes per node under mpirun: even ranks serve, odd ranks work. With mpi4py the addresses are
     exchanged; without it all processes must be of one machine, or PADDLE_PSERVERS names the hosts of the servers.
+    They prove a token to each other, which they make of the key that mpirun gives to the processes of each job.
     mpirun waits for all processes, so the servers end when all workers have stopped."""
 
     servers_end_with_job = True
@@ -255,6 +266,7 @@ class MPISymetricRoleMaker(RoleMakerBase):
         self._worker_num = size // 2
         if self._comm is not None:
             self._own_comm = self._comm.Split(int(self._role), rank)
+        self._make_token()
         hosts = self._hosts(size)
         # Every rank computes the same ports, as they cannot be exchanged; servers of one host get different ones.
         port = random.Random(size // 2).randint(60001, 64000)
@@ -281,6 +293,23 @@ class MPISymetricRoleMaker(RoleMakerBase):
                              "give fleet.init() another role maker, such as PaddleCloudRoleMaker() or "
                              "UserDefinedRoleMaker(…)")
         return rank, size
+
+    def _make_token(self) -> None:
+        """The same for all processes of the job, as start_mpi_train.sh makes it; none where the user names one."""
+        if _first(("PADDLE_TOKEN_FILE", "PADDLE_INIT_TOKEN_FILE", "PADDLE_INIT_CERT_FILE", "PADDLE_INIT_INSECURE")):
+            return
+        key = os.environ.get("OMPI_MCA_orte_precondition_transports", "")
+        if self._comm is not None:
+            secret = self._comm.bcast(secrets.token_hex(32), root=0)
+        elif len(key) >= 32:
+            secret = hashlib.sha256(("paddle job " + key).encode()).hexdigest()
+        else:
+            return
+        file, path = tempfile.mkstemp(prefix="paddle-token-")  # for this user alone
+        atexit.register(_remove, path)
+        with os.fdopen(file, "w") as out:
+            out.write(secret + "\n")
+        os.environ["PADDLE_TOKEN_FILE"] = path
 
     def _hosts(self, size: int) -> List[str]:
         if self._comm is not None:
