@@ -185,6 +185,11 @@ ENVIRONMENT = {{"PYTHONPATH": {os.path.join(BUILD, "python")!r}}}
         self.assertRegex(done.stderr, r"node \d \(\S+\) ended with code 2")
         self.assertIn("learning_rat", done.stderr)
         self.assertEqual(with_mark(self.dir), {})
+        conf = self.text(self.path("conf.py")).replace(repr(PADDLE), "'no-such-program'")
+        self.write("conf.py", conf)
+        done = self.run_program(*self.command("--num_passes=1"))
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertIn("there is no 'no-such-program': install the package there", done.stderr)
 
     def test_demo(self):
         """run.sh: the recommendation demo, a Python script on every node."""

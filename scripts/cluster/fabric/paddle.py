@@ -35,6 +35,7 @@ STOP_SECONDS = 30  # for a clean stop, before the connections are closed; the pr
 BEAT_SECONDS = 1   # the nodes stop where they hear nothing for 15 s
 LOOK_SECONDS = 0.1
 SSH_SECONDS = 20   # for a connection to a node
+NOT_FOUND = 127    # a shell's exit code
 
 
 class Failed(Exception):
@@ -324,11 +325,14 @@ def run(job):
     for node in failed:
         if node.code < 0:
             say(f"paddle.py: {node}: the connection has ended")
+        elif node.code == NOT_FOUND:
+            say(f"paddle.py: {node}: there is no '{job.conf['PADDLE']}': install the package there, or name the program as PADDLE in conf.py "
+                f"({' '.join(node.last[-1:])})")
         else:
             said = "\n".join(node.last)
             say(f"paddle.py: {node} ended with code {node.code}; its logs are in {job.directory}/log, and the last lines were:\n{said}")
     if failed:
-        return failed[0].code if failed[0].code > 0 else 7
+        return {-1: 7, NOT_FOUND: 4}.get(failed[0].code, failed[0].code)
     say("the job is done")
     print(f"{job.nodes[0].host}:{job.directory}/{job.flags['save_dir'].removeprefix('./')}")
     return 0
