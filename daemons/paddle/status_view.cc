@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/machine_memory.h"
+#include "base/wrap.h"
 #include "obs/progress.h"
 #include "paddle/text_table.h"
 
@@ -153,11 +154,11 @@ std::string notes(std::span<const ShardStatus> shards, const std::vector<std::st
   std::string out;
   for (size_t i = 0; i < shards.size(); ++i) {
     const ShardStatus& s = shards[i];
-    if (!s.waiting.empty()) out += names[i] + ": " + s.waiting + "\n";
+    if (!s.waiting.empty()) out += names[i] + ": " + one_line(s.waiting) + "\n";
     if (!s.snapshots.empty())
       out += text(names[i], ": snapshots of ", s.snapshots.size(), " steps, the newest ",
                   s.snapshots.back(), "\n");
-    for (const std::string& e : s.last_errors) out += names[i] + ": error: " + e + "\n";
+    for (const std::string& e : s.last_errors) out += names[i] + ": error: " + one_line(e) + "\n";
   }
   return out;
 }
@@ -175,7 +176,7 @@ std::string status_tables(std::span<const ShardStatus> shards, std::span<const S
     ++answered;
     async = async || s.mode != wire::Mode::sync;
     if (head.empty() && !s.job.empty())
-      head = text("job ", s.job, ", ", name_of(s.mode), ", epoch ", s.epoch, ", ");
+      head = text("job ", one_line(s.job), ", ", name_of(s.mode), ", epoch ", s.epoch, ", ");
   }
   head += text(answered, " of ", shards.size(), " shards answer\n\n");
   std::string out = head + shard_table(shards, names, before, seconds) +

@@ -2,10 +2,14 @@
 
 #include <algorithm>
 
+#include "base/wrap.h"
+
 namespace paddle {
 
-std::string text_table(const TextRow& head, const std::vector<TextRow>& rows) {
+std::string text_table(const TextRow& head, std::vector<TextRow> rows) {
   if (rows.empty()) return "";
+  for (TextRow& row : rows)
+    for (std::string& cell : row) cell = one_line(cell);
   std::vector<size_t> width(head.size());
   const auto measure = [&](const TextRow& row) {
     // The last cell of a short row is a sentence, which may run on.

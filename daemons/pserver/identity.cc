@@ -3,6 +3,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/wrap.h"
 #include "graph/text.h"
 
 namespace paddle {
@@ -45,6 +46,9 @@ void check_hello(const wire::Hello& h) {
   for (const std::string* s : {&h.build, &h.job, &h.program, &h.process})
     require(s->size() <= max_name, Error::Kind::protocol, "a greeting with a name of ", s->size(),
             " bytes; at most ", max_name, " are allowed");
+  for (const std::string* s : {&h.build, &h.job, &h.program, &h.process})
+    require(one_line(*s) == *s, Error::Kind::protocol,
+            "a greeting with a name that has control characters");
   require(h.outline.size() <= wire::max_outline, Error::Kind::protocol,
           "a greeting with a program of ", h.outline.size(), " bytes of text");
 }

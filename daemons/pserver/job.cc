@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/suggest.h"
+#include "base/wrap.h"
 #include "obs/progress.h"
 
 namespace paddle {
@@ -176,8 +177,8 @@ void Job::beat(PeerId from, uint64_t id, const wire::Progress& progress) {
   Member& m = members[peer.trainer];
   state_.admissions.beat(m.holder, progress.echo, context_.now);
   m.progress = progress;
-  m.progress.state.resize(std::min(progress.state.size(), max_state_text));
-  m.progress.error.resize(std::min(progress.error.size(), max_error_text));
+  m.progress.state = one_line(std::string_view(progress.state).substr(0, max_state_text));
+  m.progress.error = one_line(std::string_view(progress.error).substr(0, max_error_text));
   if (!m.progress.error.empty() && m.holder.last_error != m.progress.error) {
     m.holder.last_error = m.progress.error;
     context_.error(text(peer.name(), ": ", m.holder.last_error));

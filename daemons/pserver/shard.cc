@@ -14,7 +14,7 @@ namespace {
 
 using Code = wire::FailureCode;
 
-constexpr int64_t max_observers = 64;  // at a time
+constexpr int64_t max_observers = 64;  // at a time; and admins
 constexpr auto longest_between_ticks = std::chrono::seconds(4);
 constexpr uint64_t max_discard = uint64_t{1} << 32;  // bulk that is read only to be thrown away
 
@@ -244,12 +244,14 @@ void Shard::hello(PeerId from, uint64_t id, const wire::Hello& h) {
     return refuse(context_, from, id, Code::refused, why);
   }
   if (!wire::takes_part(h.role)) {
-    const auto observers = std::count_if(
-        context_.peers.begin(), context_.peers.end(),
-        [](const Peer& p) { return p.open && p.greeted && !wire::takes_part(p.role); });
-    if (observers >= max_observers)
-      return refuse(context_, from, id, Code::refused,
-                    text("this pserver has ", observers, " observers already: end some of them"));
+    const auto same =
+        std::count_if(context_.peers.begin(), context_.peers.end(),
+                      [&](const Peer& p) { return p.open && p.greeted && p.role == h.role; });
+    if (same >= max_observers)  // observers keep no admin out
+      return refuse(
+          context_, from, id, Code::refused,
+          text("this pserver has ", same, h.role == wire::Role::admin ? " admins" : " observers",
+               " already: end some of them"));
     peer.greeted = true;
   } else {
     if (stopping_.begun()) return refuse(context_, from, id, Code::stopping, shard_stopping);

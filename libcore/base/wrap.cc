@@ -51,6 +51,25 @@ std::string wrapped(std::string_view text, int columns, size_t indent) {
   return out;
 }
 
+std::string one_line(std::string_view text) {
+  std::string out;
+  bool gap = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : '\0');
+    const bool second_set = c == 0xC2 && next >= 0x80 && next < 0xA0;  // as UTF-8
+    if (c < 0x20 || c == 0x7F || second_set) {
+      gap = true;
+      i += second_set ? 1 : 0;
+    } else if (!gap || c != ' ') {
+      if (gap) out += ' ';
+      gap = false;
+      out += text[i];
+    }
+  }
+  return out;
+}
+
 std::string wrapped_command(const std::vector<std::string>& words, int columns) {
   std::string out;
   size_t used = 0;

@@ -15,6 +15,10 @@ size_t columns_of(std::string_view line);
 // long for a line, such as a path, stays whole.
 std::string wrapped(std::string_view text, int columns, size_t indent = 2);
 
+// Text of another process as it may stand in a line of a log or of a terminal: each run of control
+// characters, newlines among them, becomes one blank, and none at the end.
+std::string one_line(std::string_view text);
+
 // A command that can be copied from the terminal: broken with a backslash between its words.
 std::string wrapped_command(const std::vector<std::string>& words, int columns);
 

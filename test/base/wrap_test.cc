@@ -27,6 +27,15 @@ TEST_CASE("wrapped text", "[base]") {
   }
 }
 
+TEST_CASE("text of others as one line", "[base]") {
+  CHECK(one_line("") == "");
+  CHECK(one_line("cannot read\n  while loading  'é'") == "cannot read while loading  'é'");
+  CHECK(one_line("\x1b[2Ja\r\n\tb\x7f") == " [2Ja b");
+  CHECK(one_line("\xc2\x9b"
+                 "31m") == " 31m");  // the control sequence introducer of 8 bits
+  CHECK(one_line("\xc2") == "\xc2");
+}
+
 TEST_CASE("wrapped command", "[base]") {
   CHECK(wrapped_command({"paddle", "train"}, 40) == "paddle train");
   CHECK(wrapped_command({"paddle", "train", "--config=a.json", "--job=test"}, 30) ==

@@ -189,6 +189,18 @@ TEST_CASE("tables of the status", "[paddle]") {
     CHECK_THAT(status_tables(shards, {}, 0),
                Contains("dense 1  b:1       ready                 0"));
   }
+  SECTION("hold no control characters of others") {
+    shards[0].job = "ctr\x1b[2J";
+    shards[0].members[0].process = "a:1\x1b]0;title\a";
+    shards[0].members[0].progress.state = "one\ntwo";
+    shards[0].slices[0].name = "w\x1b[31m";
+    shards[1].waiting = "waiting\rfor";
+    shards[1].last_errors = {"some\x1bthing"};
+    std::string look = status_tables(shards, {}, 0);
+    std::erase(look, '\n');
+    CHECK(std::none_of(look.begin(), look.end(), [](unsigned char c) { return c < ' '; }));
+    CHECK_THAT(look, Contains("one two") && Contains("waiting for"));
+  }
   SECTION("of many slices show the first") {
     shards[0].slices.assign(100, {"w", 1, 1, ""});
     CHECK_THAT(status_tables(shards, {}, 0), Contains("… and 61 more; --json has all"));

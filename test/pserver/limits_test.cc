@@ -251,3 +251,27 @@ TEST_CASE("a shard answers while it loads the snapshot of a rollback", "[pserver
     CHECK(status().epoch == 1);
   }
 }
+
+TEST_CASE("what a trainer says of itself cannot forge lines of a log", "[pserver]") {
+  using namespace limits_test;
+  const QuietLog quiet;
+  PlainShard shard;
+  PeerId number = 0;
+  for (auto name : {&wire::Hello::job, &wire::Hello::build, &wire::Hello::process}) {
+    wire::Hello h = PlainShard::hello(0, 1);
+    h.*name = "a\nI1119 04:00:00.000000     1 shard.cc:1] trainer 1 was lost";
+    const PeerId peer = number++;
+    shard.shard.opened(peer, "address", shard.now);
+    wire::Message greeting{1, h};
+    CHECK_THROWS_WITH(shard.shard.handle(peer, greeting, 0, shard.now),
+                      Contains("control characters") && !Contains("\n"));
+  }
+  Alone t({.sizes = {10}, .trainers = 1});
+  wire::Hello beat = PlainShard::hello(0, 1);
+  beat.role = wire::Role::beat;
+  const PeerId beats = t.shard.greet(beat);
+  t.shard.say(beats, wire::Progress{.state = "reads\x1b[2J", .error = "no file\n  while reading"});
+  const wire::Status s = t.shard.shard.status(t.shard.now);
+  CHECK(s.members.at(0).progress.state == "reads [2J");
+  CHECK(s.members.at(0).progress.error == "no file while reading");
+}

@@ -155,4 +155,13 @@ TEST_CASE("only an admin commands, and it is no trainer", "[pserver]") {
   CHECK(stops == 1);
 }
 
+TEST_CASE("observers keep no admin out", "[pserver]") {
+  const QuietLog quiet;
+  PlainShard shard;
+  for (int i = 0; i < 64; ++i) shard.greet(greeting(wire::Role::observer));
+  CHECK_FALSE(shard.shard.peer(shard.greet(greeting(wire::Role::observer))).greeted);
+  CHECK_THAT(shard.last_failure(), Contains("64 observers already"));
+  CHECK(shard.shard.peer(shard.greet(greeting(wire::Role::admin))).greeted);
+}
+
 }  // namespace orders_test
