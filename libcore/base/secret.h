@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -33,6 +34,22 @@ class Secret {
 
 // Overwrites bytes, also where nobody reads them any more.
 void wipe(std::span<std::byte> bytes);
+
+// For containers of a library that a secret passes through: memory is overwritten when it is given
+// back, so a later core dump does not hold it.
+template <class T>
+struct WipingAllocator {
+  using value_type = T;
+  WipingAllocator() = default;
+  template <class U>
+  explicit(false) WipingAllocator(const WipingAllocator<U>&) {}
+  T* allocate(size_t n) { return std::allocator<T>().allocate(n); }
+  void deallocate(T* p, size_t n) {
+    wipe(std::as_writable_bytes(std::span(p, n)));
+    std::allocator<T>().deallocate(p, n);
+  }
+  bool operator==(const WipingAllocator&) const = default;
+};
 
 // The whole of a file that holds a secret. Refused are files that others may read or write
 // (Error(config) with the remedy), what is no regular file, links that belong to somebody else, and

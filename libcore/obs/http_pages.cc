@@ -19,8 +19,8 @@ HttpReply state_page(const std::string& problem) {
 
 }  // namespace
 
-bool proves(const wire::Token& token, const std::string& text) try {
-  const wire::Token shown = wire::parse_token(std::as_bytes(std::span(text)), "the request");
+bool proves(const wire::Token& token, std::span<const std::byte> text) try {
+  const wire::Token shown = wire::parse_token(text, "the request");
   const Secret ours = wire::key_of(token, shown.grant), theirs = wire::key_of(shown, shown.grant);
   return ours.size() == theirs.size() &&
          ::CRYPTO_memcmp(ours.bytes().data(), theirs.bytes().data(), ours.size()) == 0;
@@ -35,7 +35,7 @@ HttpReply answer_page(const HttpRequest& request, const HttpPages& pages,
   const bool metrics = request.path == "/metrics";
   if (!metrics && request.path != "/status")
     return sentence(404, "there is /metrics, /status, /healthz and /readyz");
-  if (token != nullptr && !proves(*token, request.bearer))
+  if (token != nullptr && !proves(*token, request.bearer.bytes()))
     return sentence(401,
                     "this job has a token: send 'Authorization: Bearer TOKEN' with the contents of "
                     "its token file, or of one for observers ('paddle token --role=observer')");

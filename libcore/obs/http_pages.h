@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "obs/http_server.h"
@@ -22,7 +23,7 @@ struct HttpPages {
 HttpReply answer_page(const HttpRequest& request, const HttpPages& pages, const wire::Token* token);
 
 // Whether `text` is the token, or was derived from it.
-bool proves(const wire::Token& token, const std::string& text);
+bool proves(const wire::Token& token, std::span<const std::byte> text);
 
 struct HttpPlace {
   std::string host;

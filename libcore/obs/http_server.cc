@@ -29,6 +29,10 @@ constexpr auto idle_period = std::chrono::seconds(5);  // then a comment shows t
 constexpr int thread_nice = 10;
 constexpr size_t discarded_bytes = 256 << 10;
 
+// A token may stand in a request.
+using Parser = http::request_parser<http::empty_body, WipingAllocator<char>>;
+using Buffer = beast::basic_flat_buffer<WipingAllocator<char>>;
+
 struct Visit {
   explicit Visit(tcp::socket socket) : stream(std::move(socket)) {}
   beast::tcp_stream stream;
@@ -147,10 +151,10 @@ class HttpServer::Loop {
   }
 
   asio::awaitable<HttpReply> answer(Visit& visit) {
-    http::request_parser<http::empty_body> parser;
+    Parser parser;
     parser.header_limit(static_cast<uint32_t>(limits_.header_bytes));
     parser.body_limit(boost::none);  // none is read
-    beast::flat_buffer buffer(limits_.header_bytes + 1024);
+    Buffer buffer(limits_.header_bytes + 1024);
     visit.stream.expires_after(deadline());
     boost::system::error_code error;
     co_await http::async_read_header(visit.stream, buffer, parser,
@@ -165,7 +169,7 @@ class HttpServer::Loop {
     co_return reply_to(visit, parser.get());
   }
 
-  HttpReply reply_to(Visit& visit, const http::request<http::empty_body>& request) {
+  HttpReply reply_to(Visit& visit, const Parser::value_type& request) {
     if (request.method() != http::verb::get) return refusal(405, "only GET is answered here");
     if (request.has_content_length() || request.chunked())
       return refusal(400, "a GET without a body is expected");
@@ -175,12 +179,15 @@ class HttpServer::Loop {
       return refusal(403, "the Host header must be localhost or 127.0.0.1 here");
     const std::string target(request.target().data(), request.target().size());
     const size_t mark = std::min(target.find('?'), target.size());
-    HttpRequest asked{.path = target.substr(0, mark)};
+    HttpRequest asked{.path = target.substr(0, mark), .query = {}, .bearer = {}};
     if (mark < target.size()) asked.query = target.substr(mark + 1);
     const auto proof = request[http::field::authorization];
     constexpr std::string_view scheme = "Bearer ";
-    if (proof.starts_with({scheme.data(), scheme.size()}))
-      asked.bearer = std::string(proof.data() + scheme.size(), proof.size() - scheme.size());
+    if (proof.starts_with({scheme.data(), scheme.size()})) {
+      asked.bearer = Secret(proof.size() - scheme.size());
+      std::copy(proof.begin() + scheme.size(), proof.end(),
+                reinterpret_cast<char*>(asked.bearer.bytes().data()));
+    }
     try {
       return handler_(asked);
     } catch (const std::exception& e) {

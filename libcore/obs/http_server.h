@@ -9,12 +9,14 @@
 #include <string>
 #include <string_view>
 
+#include "base/secret.h"
+
 namespace paddle {
 
 struct HttpRequest {
-  std::string path;    // "/metrics"
-  std::string query;   // behind the '?', as it came
-  std::string bearer;  // of "Authorization: Bearer …"; "" where there is none
+  std::string path;   // "/metrics"
+  std::string query;  // behind the '?', as it came
+  Secret bearer;      // of "Authorization: Bearer …"; empty where there is none
 };
 
 struct HttpReply {

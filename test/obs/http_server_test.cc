@@ -13,6 +13,10 @@ using Catch::Contains;
 
 namespace http_test {
 
+std::string text_of(const Secret& s) {
+  return {reinterpret_cast<const char*>(s.bytes().data()), s.size()};
+}
+
 HttpReply echo(const HttpRequest& r) {
   if (r.path == "/throw") throw Error(Error::Kind::io, "the disk is gone");
   if (r.path == "/stream") {
@@ -20,7 +24,7 @@ HttpReply echo(const HttpRequest& r) {
     out.more = [n = 0]() mutable { return "part " + std::to_string(++n) + "\n"; };
     return out;
   }
-  return {.body = r.path + " " + r.query + " " + r.bearer + "\n"};
+  return {.body = r.path + " " + r.query + " " + text_of(r.bearer) + "\n"};
 }
 
 class Client {
@@ -132,9 +136,6 @@ TEST_CASE("HTTP: values of a query", "[obs]") {
 }
 
 wire::Token token_of(const Secret& text) { return wire::parse_token(text.bytes(), "test"); }
-std::string text_of(const Secret& s) {
-  return {reinterpret_cast<const char*>(s.bytes().data()), s.size()};
-}
 
 TEST_CASE("pages want the token where there is one", "[obs]") {
   const HttpPages pages{.metrics = [] { return "m 1\n"; },
@@ -144,7 +145,10 @@ TEST_CASE("pages want the token where there is one", "[obs]") {
   const Secret text = wire::new_token_text();
   const wire::Token token = token_of(text);
   const auto code = [&](const std::string& path, const std::string& bearer) {
-    return answer_page({.path = path, .bearer = bearer}, pages, &token).status;
+    Secret proof(bearer.size());
+    std::copy(bearer.begin(), bearer.end(), reinterpret_cast<char*>(proof.bytes().data()));
+    const HttpRequest request{.path = path, .query = "", .bearer = std::move(proof)};
+    return answer_page(request, pages, &token).status;
   };
   const Secret observer = wire::derived_token_text(token, {wire::Grant::Kind::observer, 0});
   const Secret stranger = wire::new_token_text();
@@ -159,7 +163,8 @@ TEST_CASE("pages want the token where there is one", "[obs]") {
   CHECK(code("/healthz", "") == 200);
   CHECK(code("/readyz", "") == 503);
   CHECK(code("/other", job_token) == 404);
-  CHECK(answer_page({.path = "/metrics"}, pages, nullptr).body == "m 1\n");
+  CHECK(answer_page({.path = "/metrics", .query = "", .bearer = {}}, pages, nullptr).body ==
+        "m 1\n");
 }
 
 }  // namespace http_test
