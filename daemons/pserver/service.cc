@@ -41,7 +41,8 @@ Service::Service(ShardOptions options)
       listener_(io_, options_.listen.host, options_.listen.port, reach_of(options_.listen)),
       gate_(io_, options_.listen.credentials),
       timer_(io_) {
-  if (options_.listen.shared_memory && !options_.listen.credentials.tls) listener_.share_memory();
+  if (options_.listen.shared_memory && !options_.listen.credentials.tls)
+    listener_.share_memory(options_.memory ? &options_.memory->whole : nullptr);
   gate_.set_label(text("port ", port(), ": "));
   if (!options_.snapshots.directory.empty())
     disk_ = std::make_unique<Snapshots>(

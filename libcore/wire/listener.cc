@@ -53,11 +53,11 @@ Listener::Listener(asio::io_context& io, const std::string& host, uint16_t port,
 
 Listener::~Listener() = default;
 
-void Listener::share_memory() {
+void Listener::share_memory(ByteBudget* memory) {
   boost::system::error_code error;
   const std::string host = acceptor_.local_endpoint(error).address().to_string();
-  shared_ =
-      std::make_unique<SharedListener>(acceptor_.get_executor(), Endpoint{host, port_}.text());
+  shared_ = std::make_unique<SharedListener>(acceptor_.get_executor(), Endpoint{host, port_}.text(),
+                                             memory);
 }
 
 void Listener::accept(std::function<void(std::unique_ptr<Stream>)> on_stream) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 
+#include "base/byte_budget.h"
 #include "wire/stream.h"
 
 namespace paddle::wire {
@@ -24,8 +25,9 @@ class Listener {
   ~Listener();
 
   uint16_t port() const { return port_; }
-  // Takes trainers of this machine over shared memory as well (shared_connect.h). Before accept().
-  void share_memory();
+  // Takes trainers of this machine over shared memory as well (shared_connect.h), which `memory`,
+  // if any, counts. Before accept().
+  void share_memory(ByteBudget* memory);
   // Hands every stream to `on_stream` from the thread that runs the io_context, until stop().
   // Out of descriptors it pauses and says so once, instead of spinning.
   void accept(std::function<void(std::unique_ptr<Stream>)> on_stream);

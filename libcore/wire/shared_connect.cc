@@ -84,8 +84,8 @@ std::string process_text(pid_t process) { return text("process:", process); }
 }  // namespace
 
 SharedListener::SharedListener(const asio::any_io_executor& io, const std::string& address,
-                               std::chrono::milliseconds limit)
-    : io_(io), limit_(limit), socket_(io), pause_(io) {
+                               ByteBudget* memory, std::chrono::milliseconds limit)
+    : io_(io), memory_(memory), limit_(limit), socket_(io), pause_(io) {
   Descriptor socket = new_socket();
   const Address at = socket_name(address);
   const bool listens =
@@ -142,20 +142,22 @@ void SharedListener::greet(Descriptor socket, const std::string& peer) {
   limit->async_wait([watch](boost::system::error_code e) {
     if (!e) watch->cancel(e);
   });
-  watch->async_wait(asio::posix::stream_descriptor::wait_read, [this, watch, kept, limit,
-                                                                peer](boost::system::error_code e) {
-    limit->cancel();
-    if (e || !socket_.is_open()) return;
-    try {
-      Descriptor memory = handed_over(*kept);
-      if (!memory) return;
-      watch->close(e);
-      on_stream_(std::make_unique<SharedStream>(io_, *kept, SharedRings(std::move(memory)),
-                                                SharedRings::Side::accepts, peer));
-    } catch (const Error& why) {
-      log_warn(text("closed the connection of ", peer, ": ", why.what()));
-    }
-  });
+  watch->async_wait(asio::posix::stream_descriptor::wait_read,
+                    [this, watch, kept, limit, peer](boost::system::error_code e) {
+                      limit->cancel();
+                      if (e || !socket_.is_open()) return;
+                      try {
+                        Descriptor memory = handed_over(*kept);
+                        if (!memory) return;
+                        watch->close(e);
+                        SharedRings rings(std::move(memory));
+                        if (memory_) rings.claim(*memory_);
+                        on_stream_(std::make_unique<SharedStream>(
+                            io_, *kept, std::move(rings), SharedRings::Side::accepts, peer));
+                      } catch (const Error& why) {
+                        log_warn(text("closed the connection of ", peer, ": ", why.what()));
+                      }
+                    });
 }
 
 std::unique_ptr<Stream> connect_shared(const asio::any_io_executor& io, const Endpoint& to) {

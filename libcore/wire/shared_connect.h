@@ -15,8 +15,10 @@ namespace paddle::wire {
 class SharedListener {
  public:
   // `address` is that of the port, "127.0.0.1:7164". Where another process has taken the name, the
-  // port alone is used. Who connects has `limit` to hand its memory over.
+  // port alone is used. Who connects has `limit` to hand its memory over. `memory`, if any, counts
+  // that of the streams and outlives them.
   SharedListener(const asio::any_io_executor& io, const std::string& address,
+                 ByteBudget* memory = nullptr,
                  std::chrono::milliseconds limit = std::chrono::seconds(10));
 
   // Hands every stream to `on_stream` from the thread that runs the io_context, until stop().
@@ -29,6 +31,7 @@ class SharedListener {
   void greet(Descriptor socket, const std::string& peer);
 
   const asio::any_io_executor io_;
+  ByteBudget* const memory_;
   const std::chrono::milliseconds limit_;
   asio::posix::stream_descriptor socket_;
   asio::steady_timer pause_;

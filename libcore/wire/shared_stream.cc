@@ -107,7 +107,15 @@ void SharedRings::map() {
 }
 
 SharedRings::SharedRings(SharedRings&& other) noexcept
-    : memory_(std::move(other.memory_)), begin_(std::exchange(other.begin_, nullptr)) {}
+    : memory_(std::move(other.memory_)),
+      begin_(std::exchange(other.begin_, nullptr)),
+      claim_(std::move(other.claim_)) {}
+
+// Whatever the limit: a connection that was refused would be tried again.
+void SharedRings::claim(ByteBudget& budget) {
+  claim_ = ByteClaim(&budget);
+  claim_.add_anyway(memory_bytes);
+}
 
 SharedRings::~SharedRings() {
   if (begin_ != nullptr) ::munmap(begin_, memory_bytes);

@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 
+#include "base/byte_budget.h"
 #include "base/descriptor.h"
 #include "wire/close_watch.h"
 #include "wire/stream.h"
@@ -33,6 +34,8 @@ class SharedRings {
   const Descriptor& descriptor() const { return memory_; }
   // The mapping stays.
   void close_descriptor() { memory_ = Descriptor(); }
+  // Counts the memory, as long as this lives.
+  void claim(ByteBudget& budget);
   Ring& ring(Side writer) const;
 
  private:
@@ -40,6 +43,7 @@ class SharedRings {
 
   Descriptor memory_;
   std::byte* begin_ = nullptr;
+  ByteClaim claim_;
 };
 
 class SharedStream final : public Stream {

@@ -100,12 +100,12 @@ class Strangers(FaultTest):
 
     def test_a_model_above_the_limit(self):
         """It is refused with figures before memory is taken; a smaller one is trained by the same pserver."""
-        cluster = Cluster(self, write_job(self, hidden=4000), 1, 1, server_flags=["--memory_limit=1m", "--exit_when_done"],
+        cluster = Cluster(self, write_job(self, hidden=4000), 1, 1, server_flags=["--memory_limit=3m", "--exit_when_done"],
                           trainer_flags=["--num_passes=1", "--log_period=0"], name="large-")
         server = cluster.start_server(0)
         cluster.start_trainer(0).wait(CONFIG)
         self.assertRegex(cluster.trainers[0].log(), r"this shard would need \S+ MiB \(\S+ \S+ of parameters and state, \S+ \S+ for gradients\), "
-                         r"and its pserver may hold 1\.0 MiB \(--memory_limit\), of which 0 B are taken: use more pservers, or raise")
+                         r"and its pserver may hold 3\.0 MiB \(--memory_limit\), of which 2\.0 MiB are taken: use more pservers, or raise")
         cluster.job = write_job(self)
         cluster.start_trainer(0).wait(0)
         server.wait(0)

@@ -193,7 +193,8 @@ TEST_CASE("processes find each other by the address of the port") {
   const Endpoint at{"127.0.0.1", port.port()};
   CHECK(connect_shared(io.get_executor(), at) == nullptr);  // TCP alone
   const std::string address = at.text();
-  SharedListener listener(io.get_executor(), address);
+  ByteBudget memory(100);
+  SharedListener listener(io.get_executor(), address, &memory);
   std::unique_ptr<Stream> accepted;
   listener.accept([&](std::unique_ptr<Stream> s) { accepted = std::move(s); });
   CHECK(connect_shared(io.get_executor(), {"10.1.2.3", port.port()}) == nullptr);
@@ -212,6 +213,10 @@ TEST_CASE("processes find each other by the address of the port") {
     const iovec all{got, sizeof got};
     CHECK(accepted->read_some({&all, 1}).bytes == 5);
     CHECK(std::string(got) == "hello");
+    CHECK(memory.held() >= 2u << 20);  // counted, and not refused
+    CHECK(memory.held() < 3u << 20);
+    accepted = nullptr;
+    CHECK(memory.held() == 0);
   }
   // The name is taken: the second one listens at its port alone.
   SharedListener second(io.get_executor(), address);
@@ -248,7 +253,7 @@ size_t open_descriptors() {
 TEST_CASE("who shares no memory in time is disconnected") {
   asio::io_context io{1};
   const std::string address = text("127.0.0.1:0 of ", ::getpid());
-  SharedListener listener(io.get_executor(), address, std::chrono::milliseconds(50));
+  SharedListener listener(io.get_executor(), address, nullptr, std::chrono::milliseconds(50));
   listener.accept([](std::unique_ptr<Stream>) { FAIL("it has shared nothing"); });
   CHECK(is_cut(io, connected(address)));
   listener.stop();
