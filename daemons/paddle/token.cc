@@ -67,10 +67,17 @@ int certs_main(std::span<const std::string> arguments) {
   const Options options = Options::parse(arguments, current_environment(), certs_options());
   if (answer_help(options,
                   "usage: paddle certs --hosts=ps0,ps1 [--dir=certs] [--trainers=N] [--days=365]\n"
+                  "       paddle certs --revoke=trainer-3 [--dir=certs]\n"
                   "Makes a CA and certificates for pservers, trainers, observers and admins.",
                   std::cout) ||
       answer_print_config(options, std::cout))
     return 0;
+  if (const std::string& what = options.text("revoke"); !what.empty()) {
+    const std::string& directory = options.text("dir");
+    std::cout << "revoked " << wire::revoke_certificate(directory, what) << ": copy " << directory
+              << "/ca.pem to all machines of the job; connections that are open stay\n";
+    return 0;
+  }
   std::vector<wire::CertificateOrder> orders{{"pserver", hosts_of(options.text("hosts"))},
                                              {"trainer", {}},
                                              {"observer", {}},

@@ -81,6 +81,10 @@ void Gate::ended(Place place, Opening::Result result, const OnStream& pass) {
   const std::string peer = result.stream ? "" : place->address;
   waiting_.erase(place);
   if (result.stream) return pass(std::move(result.stream), result.proof);
+  if (result.probe) {
+    ++refused_;
+    return log_detail(1, text(label_, "closed the connection of ", peer));
+  }
   if (result.plain) refuse_plainly(*result.failed);
   count_refusal(peer, result.problem);
 }

@@ -5,6 +5,7 @@
 #include <openssl/rand.h>
 #include <openssl/x509v3.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "base/file.h"
@@ -15,7 +16,7 @@ namespace paddle::wire {
 namespace {
 
 constexpr int ca_days = 3650;
-constexpr size_t max_pem = 64u << 10;
+constexpr size_t max_pem = 1u << 20;
 
 struct FreeKey {
   void operator()(EVP_PKEY* p) const { EVP_PKEY_free(p); }
@@ -29,6 +30,11 @@ struct FreeBio {
 using OwnKey = std::unique_ptr<EVP_PKEY, FreeKey>;
 using OwnCertificate = std::unique_ptr<X509, FreeCertificate>;
 using OwnBio = std::unique_ptr<BIO, FreeBio>;
+
+struct FreeList {
+  void operator()(X509_CRL* p) const { X509_CRL_free(p); }
+};
+using OwnList = std::unique_ptr<X509_CRL, FreeList>;
 
 struct Pair {
   OwnCertificate certificate;
@@ -147,7 +153,73 @@ Pair read_ca(const std::string& start) {
   return out;
 }
 
+OwnCertificate read_certificate(const std::string& path) {
+  const std::string pem = read_file(path, max_pem);
+  const OwnBio bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+  OwnCertificate out(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
+  check(out != nullptr, ("read the certificate '" + path + "'").c_str());
+  return out;
+}
+
+// The one that is in the CA's file, or a new one.
+OwnList revoked_so_far(const std::string& pem, const X509& ca) {
+  const OwnBio bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+  OwnList out(PEM_read_bio_X509_CRL(bio.get(), nullptr, nullptr, nullptr));
+  ERR_clear_error();  // the end of the file
+  if (out) return out;
+  out.reset(X509_CRL_new());
+  check(out && X509_CRL_set_version(out.get(), X509_CRL_VERSION_2) == 1 &&
+            X509_CRL_set_issuer_name(out.get(), X509_get_subject_name(&ca)) == 1,
+        "begin a list of revoked certificates");
+  return out;
+}
+
+// Good for as long as the CA: who revokes nothing more has nothing to renew.
+void sign_list(X509_CRL* list, const Pair& ca) {
+  ASN1_TIME* const from = X509_gmtime_adj(nullptr, -3600);
+  const bool ok = from && X509_CRL_set1_lastUpdate(list, from) == 1 &&
+                  X509_CRL_set1_nextUpdate(list, X509_get0_notAfter(ca.certificate.get())) == 1 &&
+                  X509_CRL_sort(list) == 1 && X509_CRL_sign(list, ca.key.get(), EVP_sha256()) > 0;
+  ASN1_TIME_free(from);
+  check(ok, "sign the list of revoked certificates");
+}
+
+void add_to_list(X509_CRL* list, X509& certificate) {
+  X509_REVOKED* found = nullptr;
+  if (X509_CRL_get0_by_cert(list, &found, &certificate) == 1) return;
+  X509_REVOKED* const entry = X509_REVOKED_new();
+  ASN1_TIME* const now = X509_gmtime_adj(nullptr, 0);
+  const bool ok = entry && now &&
+                  X509_REVOKED_set_serialNumber(entry, X509_get_serialNumber(&certificate)) == 1 &&
+                  X509_REVOKED_set_revocationDate(entry, now) == 1 &&
+                  X509_CRL_add0_revoked(list, entry) == 1;
+  ASN1_TIME_free(now);
+  check(ok, "revoke the certificate");
+}
+
 }  // namespace
+
+std::string revoke_certificate(const std::string& directory, const std::string& certificate) {
+  const bool is_path = certificate.find('/') != std::string::npos || certificate.ends_with(".pem");
+  const std::string path = is_path ? certificate : directory + "/" + certificate + ".pem";
+  const Pair ca = read_ca(directory + "/ca");
+  const OwnCertificate revoked = read_certificate(path);
+  require(X509_verify(revoked.get(), ca.key.get()) == 1 &&
+              X509_cmp(revoked.get(), ca.certificate.get()) != 0,
+          Error::Kind::config, "'", path, "' was not signed by the CA in '", directory, "'");
+  ERR_clear_error();
+  std::string pem = read_file(directory + "/ca.pem", max_pem);
+  const OwnList list = revoked_so_far(pem, *ca.certificate);
+  add_to_list(list.get(), *revoked);
+  sign_list(list.get(), ca);
+  const OwnBio out(BIO_new(BIO_s_mem()));
+  check(PEM_write_bio_X509_CRL(out.get(), list.get()) == 1, "write the list");
+  pem.resize(std::min(pem.size(), pem.find("-----BEGIN X509 CRL-----")));
+  const auto bytes = bytes_of(out.get());
+  pem.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  write_file_atomically(directory + "/ca.pem", pem);
+  return path;
+}
 
 std::vector<std::string> make_certificates(const std::string& directory,
                                            const std::vector<CertificateOrder>& orders,

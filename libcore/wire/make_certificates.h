@@ -23,4 +23,9 @@ std::vector<std::string> make_certificates(const std::string& directory,
                                            const std::vector<CertificateOrder>& orders,
                                            const CertificateTimes& times);
 
+// Takes a certificate of that CA back: adds it to the list of revoked ones (CRL) that follows the
+// CA's certificate in <directory>/ca.pem, where Tls finds it. `certificate` is the path of its
+// file, or a role, whose file is then in the directory. Returns the path. Throws Error.
+std::string revoke_certificate(const std::string& directory, const std::string& certificate);
+
 }  // namespace paddle::wire

@@ -6,6 +6,10 @@ namespace paddle::wire {
 
 using MovedKind = Stream::Moved::Kind;
 
+namespace {
+constexpr double longest_probe = 2;  // seconds
+}
+
 std::shared_ptr<Opening> Opening::start(std::unique_ptr<Stream> stream, Make handshake, Done done) {
   std::shared_ptr<Opening> o(new Opening(std::move(stream), std::move(handshake), std::move(done)));
   o->advance();
@@ -46,7 +50,9 @@ bool Opening::moved(const Stream::Moved& m) {
   if (m.kind == MovedKind::again)
     stream_->wait(m.until, {shared_from_this(), static_cast<StreamUser*>(this)});
   else if (m.kind == MovedKind::ended)
-    fail({.problem = "it closed the connection", .cut = true});
+    fail({.problem = "it closed the connection",
+          .cut = true,
+          .probe = !heard_ && m.bytes == 0 && seconds(since_, Clock::now()) < longest_probe});
   else
     fail(
         {.problem = m.error.message(), .again = is_transient(m.error), .plain = is_plain(m.error)});
@@ -78,6 +84,7 @@ bool Opening::receive() {
     const Stream::Moved m = stream_->read_some({&rest, 1});
     if (!moved(m)) return false;
     have_ += m.bytes;
+    heard_ = true;
   }
   out_ = handshake_->take(in_);
   sent_ = have_ = 0;

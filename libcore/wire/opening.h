@@ -23,6 +23,7 @@ class Opening final : public StreamUser, public std::enable_shared_from_this<Ope
     bool again = true;         // another try may help
     bool plain = false;        // the other side began as one does without token and TLS
     bool cut = false;          // it closed the connection
+    bool probe = false;        // it did so soon, without a word: a look whether somebody listens
     Stream* failed = nullptr;  // the stream, for a last word; it is closed when `done` returns
   };
   using Make = std::function<std::unique_ptr<Handshake>(const Binding& binding)>;
@@ -56,6 +57,7 @@ class Opening final : public StreamUser, public std::enable_shared_from_this<Ope
   std::unique_ptr<Handshake> handshake_;
   std::vector<std::byte> in_, out_;
   size_t have_ = 0, sent_ = 0;
+  bool heard_ = false;  // something came in
   const Time since_ = Clock::now();
 };
 

@@ -76,6 +76,16 @@ void check_own(const X509& certificate, const std::string& path, Tls::Side side)
           "' is for '", role, "', and this process is ", server ? "" : "not ", "a pserver");
 }
 
+// Where the file of CA certificates has a list of those that were taken back (CRL), each
+// certificate has to be looked up in one of its CA.
+void check_revocation(SSL_CTX* context) {
+  X509_STORE* const store = SSL_CTX_get_cert_store(context);
+  const STACK_OF(X509_OBJECT)* const all = X509_STORE_get0_objects(store);
+  for (int i = 0; i < sk_X509_OBJECT_num(all); ++i)
+    if (X509_OBJECT_get_type(sk_X509_OBJECT_value(all, i)) == X509_LU_CRL)
+      X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK);
+}
+
 // The first certificate is one's own, the others lead to the CA.
 void load_certificates(SSL_CTX* context, const TlsFiles& files, Tls::Side side) {
   const std::string pem = read_file(files.cert_file, max_certificates);
@@ -97,6 +107,7 @@ void load_certificates(SSL_CTX* context, const TlsFiles& files, Tls::Side side) 
   ERR_clear_error();
   require(SSL_CTX_load_verify_file(context, files.ca_file.c_str()) == 1, Error::Kind::config,
           "the file of CA certificates '", files.ca_file, "' cannot be used: ", reason());
+  check_revocation(context);
 }
 
 ContextPointer make_context(const TlsFiles& files, Tls::Side side) {

@@ -20,6 +20,8 @@ class TlsCategory final : public std::error_category {
       case TlsProblem::no_role:
         return "its certificate names no role ('paddle certs' makes certificates that do)";
       case TlsProblem::no_pserver: return "its certificate is not that of a pserver";
+      case TlsProblem::no_client:
+        return "its certificate is that of a pserver: processes that connect need one of their own";
       case TlsProblem::broken: return "it does not keep to TLS 1.3";
       case TlsProblem::no_cert: return "it shows no certificate";
       case TlsProblem::refused:
@@ -36,6 +38,8 @@ class CertificateCategory final : public std::error_category {
   std::string message(int code) const override {
     switch (code) {
       case X509_V_ERR_CERT_HAS_EXPIRED: return "its certificate has expired";
+      case X509_V_ERR_CERT_REVOKED:
+        return "its certificate was revoked: make a new one (paddle certs)";
       case X509_V_ERR_CERT_NOT_YET_VALID:
         return "its certificate is not valid yet (are the clocks right?)";
       case X509_V_ERR_HOSTNAME_MISMATCH:

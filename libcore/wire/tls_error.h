@@ -16,6 +16,7 @@ enum class TlsProblem {
   broken,      // it does not keep to TLS, or uses no version of it that we take
   no_cert,     // it shows no certificate
   refused,     // it refused our certificate
+  no_client,   // its certificate is that of a pserver, and it connects to one
 };
 std::error_code tls_error(TlsProblem problem);
 // Whether the other side does not use TLS.

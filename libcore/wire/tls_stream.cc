@@ -10,6 +10,7 @@
 #include "wire/handshake.h"
 #include "wire/tls.h"
 #include "wire/tls_error.h"
+#include "wire/token.h"
 
 namespace paddle::wire {
 namespace {
@@ -137,7 +138,8 @@ Stream::Moved TlsStream::prepare() {
     ERR_clear_error();
     const int result = SSL_do_handshake(ssl_.get());
     if (result != 1) {
-      const Moved m = outcome(result);
+      Moved m = outcome(result);
+      if (m.kind == Kind::ended) m.bytes = greeting_;
       const Moved sent = flush();  // an alert says why, where the other side still reads
       return m.kind == Kind::again && sent.kind == Kind::again ? sent : m;
     }
@@ -156,6 +158,8 @@ Stream::Moved TlsStream::greeted() {
   role_ = role_of(*certificate);
   if (role_.empty()) return names(TlsProblem::no_role);
   if (!wanted_role_.empty() && role_ != wanted_role_) return names(TlsProblem::no_pserver);
+  // Whoever connects has a role that says what it may do.
+  if (wanted_role_.empty() && !grant_named(role_)) return names(TlsProblem::no_client);
   in_.resize(in_bytes);
   out_.reserve(out_bytes + out_bytes / 16);
   gathered_.resize(record);

@@ -1,5 +1,6 @@
 #include "wire/gate.h"
 
+#include <boost/asio/write.hpp>
 #include <catch2/catch.hpp>
 #include <deque>
 
@@ -187,6 +188,19 @@ TEST_CASE("a handshake that is cut at any byte lets nobody pass", "[wire]") {
     REQUIRE(door.passed.empty());
     REQUIRE(door.gate.waiting() == 0);
   }
+}
+
+TEST_CASE("a look whether somebody listens is no warning", "[wire]") {
+  QuietLog log(0);
+  Door door(with_token('a'));
+  door.dial().close();
+  REQUIRE(door.until([&] { return door.gate.refused() == 1; }));
+  CHECK(log.pipe.read().empty());
+  tcp::socket half = door.dial();  // as a process with another token does
+  asio::write(half, asio::buffer(std::string(client_hello_bytes, '\0').replace(0, 4, "PSA1")));
+  half.close();
+  REQUIRE(door.until([&] { return door.gate.refused() == 2; }));
+  CHECK_THAT(log.pipe.read(), Contains("refused a connection"));
 }
 
 TEST_CASE("who proves nothing is closed after a while, at every stage", "[wire]") {
