@@ -148,6 +148,9 @@ class Launch {
                                        plan_.config);
     credentials_ = credential_files(options);
     if (!plan_.token_file.empty()) credentials_.token_file = plan_.token_file;
+    if (const std::string& d = plan_.certs_dir; !d.empty())  // a trainer may look, too
+      credentials_ = {credentials_.token_file, d + "/trainer.pem", d + "/trainer.key",
+                      d + "/ca.pem"};
   }
 
   // The address has a key in it, and only this user may read the file.

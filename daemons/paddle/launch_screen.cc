@@ -147,8 +147,9 @@ void LaunchScreen::report_success() {
   draw_curve();
   std::cerr << "done in " << duration_text(seconds()) << "; logs are in "
             << short_path(plan_.log_dir) << std::endl;
-  if (view_.model().empty()) {
-    std::cerr << "no model was saved; --save_dir=output saves one after every pass\n";
+  if (view_.model().empty()) {  // of what a script saves nothing is known
+    if (!plan_.script && (!plan_.nodes || plan_.nodes->rank == 0))
+      std::cerr << "no model was saved; --save_dir=output saves one after every pass\n";
     return;
   }
   std::cout << "the model is in " << view_.model() << std::endl;

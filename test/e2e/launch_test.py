@@ -1,4 +1,6 @@
 """Jobs of several processes, started in every way that guides describe, and what launch, run and status do around them."""
+import contextlib
+import http.client
 import json
 import os
 import pty
@@ -172,8 +174,15 @@ class Launch(Cluster):
     def test_tls_keeps_others_out(self):
         process = self.start("launch", f"--config={JOB}", "--num_passes=1000000", "--tls", "--workspace=ws")
         shown = self.until(process, r"status (--pservers=\S+ .*)")[1].split()
+        place = self.until(process, r"watch the job at http://(\S+?)/\?(key=\S+)")
         self.until(process, r"trainer\.0 \| .* Pass=1 ")
         self.assertIn("job default, sync", self.paddle("status", *shown).stdout)
+        with contextlib.closing(http.client.HTTPConnection(place[1], timeout=DEADLINE)) as page:
+            page.request("GET", "/events?" + place[2])
+            stream = page.getresponse()
+            while not re.search(rb'"shards": \[.*"answered": ', line := stream.readline()):
+                self.assertTrue(line, "the page ended")
+        self.assertIn(b'"answered": true', line)  # the page knows how to ask
         self.refused(self.paddle("status", shown[0], check=None), 7, "no shard answers")
         made = os.path.dirname(next(w for w in shown if w.startswith("--ca_file")).split("=")[1])
         self.assertEqual(os.stat(self.path(made)).st_mode & 0o027, 0)
