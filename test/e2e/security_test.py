@@ -1,11 +1,17 @@
 """Who may connect to a job, and what strangers get: tokens, TLS, addresses, and secrets that must not be seen."""
+import http.client
 import os
 import re
 import resource
 import select
+import shutil
+import signal
 import socket
+import ssl
+import subprocess
 import threading
 import time
+import unittest
 
 from cluster import Cluster, Process, same_model, until, write_job
 from faults import SAMPLES, FaultTest
@@ -216,6 +222,41 @@ class Tls(SecurityTest):
         cluster.servers[0].wait_line("read the certificates anew")
 
 
+    @unittest.skipUnless(shutil.which("openssl"), "needs openssl")
+    def test_a_certificate_of_a_pserver_lets_nobody_in(self):
+        """Also where the CA allows it for clients, as that of a company may."""
+        self.certificates()
+        ca = [f"-CA{key}={self.path('certs', 'ca')}.{end}" for key, end in (("", "pem"), ("key", "key"))]
+        self.run_program("openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", "k.pem", check=0)
+        self.run_program("openssl", "req", "-new", "-key", "k.pem", "-subj", "/CN=x", "-out", "r.pem", check=0)
+        port = self.pserver(*self.of("pserver")).ports[0][0]
+        for role, answer in (("trainer", b"PSOK"), ("pserver", b"")):
+            self.write("e.cnf", f"extendedKeyUsage=serverAuth,clientAuth\nsubjectAltName=URI:urn:paddle:{role}\n")
+            self.run_program("openssl", "x509", "-req", "-in", "r.pem", *" ".join(ca).replace("=", " ").split(), "-set_serial", "77", "-days", "5",
+                             "-extfile", "e.cnf", "-out", "c.pem", check=0)
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.check_hostname = False
+            context.load_verify_locations(self.path("certs", "ca.pem"))
+            context.load_cert_chain(self.path("c.pem"), self.path("k.pem"))
+            with context.wrap_socket(socket.create_connection(("127.0.0.1", port), timeout=30)) as s:
+                self.assertEqual(s.recv(4), answer, role)
+
+    def test_a_certificate_is_taken_back(self):
+        self.certificates()
+        cluster = self.pserver(*self.of("pserver"))
+        endpoint = f"--pservers={cluster.endpoints()}"
+        for role in ("observer", "admin"):
+            self.paddle("status", endpoint, *self.of(role))
+        done = self.paddle("certs", f"--dir={self.path('certs')}", "--revoke=observer")
+        self.assertIn("observer.pem", done.stdout)
+        until(lambda: self.paddle("status", endpoint, *self.of("observer"), check=None).returncode == PEER, "it counts without a restart")
+        self.paddle("status", endpoint, *self.of("admin"))
+        self.certificates()  # a new one, of the same CA
+        until(lambda: self.paddle("status", endpoint, *self.of("observer"), check=None).returncode == 0, "the new one counts")
+        done = self.paddle("certs", f"--dir={self.path('certs')}", "--revoke=nobody", check=None)
+        self.assertIn("nobody.pem", done.stderr)
+
+
 class Admins(SecurityTest):
     """paddle admin: a snapshot of one step on all pservers, and a clean stop; nobody else may."""
 
@@ -359,6 +400,58 @@ class Secrets(SecurityTest):
         for name, contents in self.files(self.dir).items():
             self.assertNotIn(secret.encode(), contents, name)
             self.assertNotIn(bytes.fromhex(secret), contents, name)
+
+    @staticmethod
+    def dumped(pid):
+        """(name, bytes) of the memory that a core dump of the process would hold."""
+        with open(f"/proc/{pid}/smaps", encoding="utf-8") as f:
+            parts = re.findall(r"(?m)^([0-9a-f]+)-([0-9a-f]+) r\S+ (.*)\n(?:[A-Z].*\n)*?VmFlags: (.*)$", f.read())
+        with open(f"/proc/{pid}/mem", "rb", 0) as f:
+            for begin, end, name, flags in parts:
+                if "wr" not in flags.split() or "dd" in flags.split():
+                    continue
+                try:
+                    f.seek(int(begin, 16))
+                    yield name, f.read(int(end, 16) - int(begin, 16))
+                except OSError:  # a device's
+                    pass
+
+    def test_a_core_dump_would_not_hold_the_token(self):
+        """Neither of a process that proves it and reads it from a file, nor after a scraper has sent it."""
+        job = write_job(self, records=400)
+        process = Process(self.dir, "launch").start(
+            PADDLE, "launch", f"--config={job}", "--workspace=ws", "--num_passes=1000000", "--http_port=0", "--shared_memory=false")
+        self.addCleanup(process.kill)
+        until(lambda: "look at the job with" in process.log(whole=True) and "Pass=1 " in process.log(whole=True), lambda: process.log(whole=True))
+        (name,) = [f for f in os.listdir(self.path("ws", "log")) if f.startswith("token.")]
+        with open(self.path("ws", "log", name), encoding="ascii") as f:
+            secret = f.read().strip()
+        places = set(re.findall(r"metrics and health are at http://(\S+)", process.log(whole=True)))
+        self.assertEqual(len(places), 4)
+        for place in places:
+            connection = http.client.HTTPConnection(place, timeout=60)
+            connection.request("GET", "/metrics", headers={"Authorization": f"Bearer {secret}"})
+            self.assertEqual(connection.getresponse().status, 200)
+            connection.close()
+        pids = [process.pid, *map(int, subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, check=True).stdout.split())]
+        self.assertGreaterEqual(len(pids), 5)
+        sign = b"--num_gradient_servers=2"  # stands on the stack of each: that it is found shows that the search works
+        found = 0
+        for pid in pids:
+            for name, memory in self.dumped(pid):
+                found += sign in memory
+                for form in (secret.encode(), bytes.fromhex(secret)):
+                    self.assertFalse(form in memory, f"in {name} of {pid}")  # assertNotIn would print it
+        self.assertGreaterEqual(found, 4)
+        process.signal(signal.SIGINT)
+        process.wait(130)
+
+    def test_a_name_forges_no_line_of_a_log(self):
+        cluster = self.pserver("--job_name=ours")
+        self.paddle("train", f"--config={cluster.job}", "--job_name=theirs\nI1119 04:00:00.000000     1 shard.cc:1] forged",
+                    *cluster.cluster_flags(0), "--peer_timeout=3", check=None)
+        cluster.servers[0].wait_line("closed the connection of")
+        self.assertNotRegex(cluster.servers[0].log(whole=True), r"(?m)^I1119 04:00:00\.000000     1 shard\.cc:1\] forged")
 
     def test_a_wrong_file_is_not_quoted(self):
         with open(self.path("t"), "w", opener=lambda p, f: os.open(p, f, 0o600)) as f:
