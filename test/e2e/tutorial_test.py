@@ -1,11 +1,12 @@
 """docs/tutorial: every command is run, and every output compared (pages.py says how)."""
 import os
+import re
 import unittest
 
 from cluster import free_ports
 from nodes import Nodes, missing_ssh
 from pages import check_steps, read_page, run_steps
-from support import BUILD, EndToEnd, main
+from support import BUILD, SOURCE, EndToEnd, main
 
 
 def chapter(name):
@@ -21,8 +22,20 @@ class Tutorial(EndToEnd):
     def check(self, name, replace=None, environment=None, varying=()):
         steps = chapter(name)
         self.assertGreaterEqual(sum(step.shown is not None for step in steps), 2, name)
+        self.check_words(name)
         check_steps(self, run_steps(self, steps, replace, environment), varying)
         return steps
+
+    def check_words(self, name):
+        """A picture that is there, and why it is done like this."""
+        place = os.path.join(SOURCE, "docs", "tutorial")
+        with open(os.path.join(place, name), encoding="utf-8") as f:
+            text = f.read()
+        pictures = re.findall(r"!\[[^\]]{20,}\]\(([^)]+)\)", text)
+        self.assertTrue(pictures, name)
+        for picture in pictures:
+            self.assertTrue(os.path.exists(os.path.join(place, picture)), picture)
+        self.assertIn("\n**Why", text)
 
     def files_of_chapter_1(self):
         """The data and the job that later chapters use, made by the commands of the first one."""
