@@ -86,18 +86,25 @@ class Site(EndToEnd):
         if browser.missing():
             self.skipTest(f"needs {browser.missing()}")
         seen = browser.Browser(self, width=380, height=800, dark=True)
+        theme = "return document.body.dataset.theme"
         for page in ("index", "docs/tutorial/2-four-processes", "docs/how-it-works", "docs/guide-clusters-v2"):
             seen.open(f"file://{os.path.join(self.site, page)}.html")
             self.assertIn("Paddle", seen.run("return document.title"))
             self.assertLessEqual(seen.run("return document.documentElement.scrollWidth"), 380, page)
             background = seen.run("return getComputedStyle(document.body).backgroundColor")
             self.assertLess(max(map(int, re.findall(r"\d+", background)[:3])), 60, page)
+            before = seen.run(theme)
+            seen.driver.find_element("css selector", ".theme-toggle-header button").click()
+            self.assertNotEqual(seen.run(theme), before, "dark or light can be chosen")
+            seen.run("localStorage.clear()")
+            self.assertEqual(seen.errors(), [], page)
             if os.environ.get("PADDLE_TEST_PICTURES"):
                 seen.driver.save_screenshot(os.path.join(BUILD, f"site-{os.path.basename(page)}.png"))
         seen.open(f"file://{os.path.join(self.site, 'search.html')}?q=snapshot")
         found = "return [...document.querySelectorAll('#search-results li a')].map(a => a.getAttribute('href'))"
         links = until(lambda: seen.run(found), "the search finds something")
         self.assertTrue(any("modes" in link or "tutorial" in link for link in links), links)
+        self.assertEqual(seen.errors(), [])
 
 
 if __name__ == "__main__":
