@@ -48,6 +48,12 @@ std::string variables_of(const Slots& slots) {
   return out;
 }
 
+// Not gradients, updates, exchanges and learning rates.
+bool computes_results(const Op& op) {
+  return (op.role() & ~(role::loss | role::not_specified)) == role::forward && op.type != "feed" &&
+         op.type != "fetch";
+}
+
 }  // namespace
 
 event::Parameter parameter_event(const std::string& name, const Tensor& values, int64_t step) {
@@ -81,40 +87,40 @@ event::Parameter parameter_event(const std::string& name, const Tensor& values, 
   return out;
 }
 
-void ModelEvents::begin() {
-  if (!s_.is_first() || !events_on()) return;
-  network();
-  if (period_ >= 0) parameters();
-}
-
-void ModelEvents::pass_ended() {
-  if (!s_.is_first() || !events_on() || period_ < 0) return;
-  if (period_ == 0 || steady_seconds() - looked_ >= std::max(period_, 100 * took_)) parameters();
-}
-
-void ModelEvents::network() const {
-  const auto& ops = s_.model().test.global().ops();
+void ModelEvents::begin(const Program& network, const std::vector<ParamGrad>& params, Scope& scope,
+                        uint64_t step) {
+  if (!events_on()) return;
+  std::vector<const Op*> ops;
+  for (const auto& op : network.global().ops())
+    if (computes_results(*op)) ops.push_back(op.get());
   for (size_t i = 0; i < std::min(ops.size(), most_ops); ++i)
     emit(event::NetworkOp{.number = static_cast<int64_t>(i),
                           .ops = static_cast<int64_t>(ops.size()),
                           .type = ops[i]->type,
                           .inputs = variables_of(ops[i]->in),
                           .outputs = variables_of(ops[i]->out)});
+  if (period_ >= 0) parameters(params, scope, step);
+}
+
+void ModelEvents::look(const std::vector<ParamGrad>& params, Scope& scope, uint64_t step) {
+  if (!events_on() || period_ < 0) return;
+  if (period_ == 0 || steady_seconds() - looked_ >= std::max(period_, 100 * took_))
+    parameters(params, scope, step);
 }
 
 // Rows of tables are not here, but on the pservers.
-void ModelEvents::parameters() {
+void ModelEvents::parameters(const std::vector<ParamGrad>& params, Scope& scope, uint64_t step) {
   looked_ = steady_seconds();
   std::vector<std::pair<const Tensor*, std::string>> all;
-  for (const ParamGrad& p : s_.model().params)
-    if (const Variable* v = s_.scope().find(p.param); v != nullptr && !v->tensor.empty())
+  for (const ParamGrad& p : params)
+    if (const Variable* v = scope.find(p.param); v != nullptr && !v->tensor.empty())
       all.emplace_back(&v->tensor, p.param);
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
     return a.first->numel() > b.first->numel();
   });
   if (all.size() > most_parameters) all.resize(most_parameters);
   for (const auto& [tensor, name] : all)
-    emit(parameter_event(name, *tensor, static_cast<int64_t>(s_.at.step)));
+    emit(parameter_event(name, *tensor, static_cast<int64_t>(step)));
   took_ = steady_seconds() - looked_;
 }
 

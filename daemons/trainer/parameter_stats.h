@@ -15,16 +15,17 @@ event::Parameter parameter_event(const std::string& name, const Tensor& values, 
 class ModelEvents {
  public:
   // `period` as --parameter_period has it.
-  ModelEvents(Session& session, double period) : s_(session), period_(period) {}
+  explicit ModelEvents(double period) : period_(period) {}
 
-  void begin();       // before the first batch
-  void pass_ended();  // `session.at` is behind its last batch
+  // Before the first batch: the ops of `network` that compute its results, and the parameters.
+  void begin(const Program& network, const std::vector<ParamGrad>& params, Scope& scope,
+             uint64_t step);
+  // Between two batches: the parameters, if a look at them is due.
+  void look(const std::vector<ParamGrad>& params, Scope& scope, uint64_t step);
 
  private:
-  void network() const;
-  void parameters();
+  void parameters(const std::vector<ParamGrad>& params, Scope& scope, uint64_t step);
 
-  Session& s_;
   const double period_;
   double looked_ = 0, took_ = 0;  // when it last looked at the parameters, and for how long
 };

@@ -34,12 +34,14 @@ std::string network_outline(const Program& main, const Program& startup) {
   return outline_text(without_seeds(main)) + outline_text(without_seeds(startup));
 }
 
-StepClient::StepClient(const Cut& cut, Scope& scope, const PsOptions& options)
+StepClient::StepClient(const Cut& cut, Scope& scope, const PsOptions& options,
+                       double parameter_period)
     : cut_(cut),
       scope_(scope),
       options_(options),
       client_(cut, scope, options, [this] { first_values(); }),
-      steps_(client_, cut.params, scope) {}
+      steps_(client_, cut.params, scope),
+      model_(parameter_period) {}
 
 // Only these modes make the next step wait for the one before.
 bool StepClient::waits() const {
@@ -107,6 +109,7 @@ void StepClient::join() {
   } else {
     log_info(text("this trainer takes part from step ", step_, " on"));
   }
+  if (trainer() == 0) model_.begin(cut_.trainer, cut_.params, scope_, step_);
 }
 
 // Before anything is asked of the pservers.
@@ -179,6 +182,7 @@ void StepClient::run(Plan& plan, const Program& program, const std::function<voi
   ++step_;
   client_.heartbeats().report({.step = step_, .batch = step_, .state = "training"});
   report_.step_done(trainer(), step_, samples, figures);
+  if (trainer() == 0) model_.look(cut_.params, scope_, step_);
 }
 
 // Between two steps: what went wrong is mended and tried again.

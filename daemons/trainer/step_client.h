@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "exec/plan.h"
+#include "trainer/parameter_stats.h"
 #include "trainer/ps_client.h"
 #include "trainer/step_protocol.h"
 #include "trainer/step_report.h"
@@ -26,8 +27,8 @@ std::string network_outline(const Program& main, const Program& startup);
 
 class StepClient {
  public:
-  // `cut` and `scope` outlive it.
-  StepClient(const Cut& cut, Scope& scope, const PsOptions& options);
+  // `cut` and `scope` outlive it. `parameter_period`: as the option of that name.
+  StepClient(const Cut& cut, Scope& scope, const PsOptions& options, double parameter_period);
 
   // What plans of the trainer half talk to.
   Remote& remote() { return client_; }
@@ -77,6 +78,7 @@ class StepClient {
   bool joined_ = false, closed_ = false, broken_ = false;
   bool in_step_ = false;  // the step at hand has begun
   StepReport report_;
+  ModelEvents model_;
 };
 
 }  // namespace paddle

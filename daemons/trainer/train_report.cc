@@ -31,7 +31,7 @@ TrainReport::TrainReport(Session& session)
       o_(session.options()),
       passes_(o_.integer("num_passes")),
       lines_(passes_),
-      model_(session, o_.real("parameter_period")) {}
+      model_(o_.real("parameter_period")) {}
 
 int64_t TrainReport::trainer_id() const { return s_.client() ? s_.client()->trainer() : 0; }
 
@@ -52,7 +52,7 @@ void TrainReport::begin(int64_t batches) {
                          s_.at.pass > 0 ? text(", from pass ", s_.at.pass + 1, " on") : ""),
                     log_columns()));
   report(event::Training{trainer_id(), static_cast<int64_t>(s_.at.pass), passes_, batches});
-  model_.begin();
+  if (s_.is_first()) model_.begin(s_.model().test, s_.model().params, s_.scope(), s_.at.step);
   pass_start_ = Clock::now();
 }
 
@@ -106,7 +106,7 @@ void TrainReport::pass_ended(const Meter& meter) {
   report(event::PassEnded{trainer_id(), static_cast<int64_t>(s_.at.pass),
                           static_cast<int64_t>(s_.at.batch), meter.samples(), meter.cost(),
                           meter.evaluators(), static_cast<int64_t>(s_.at.step)});
-  model_.pass_ended();
+  if (s_.is_first()) model_.look(s_.model().params, s_.scope(), s_.at.step);
 }
 
 // What evaluators that are no means need to be put together with those of other trainers.

@@ -107,8 +107,8 @@ OptionTable report_rows() {
        .type = real,
        .default_value = "5",
        .help = "Least seconds between two looks at the norms and histograms of the parameters, for "
-               "event_file and event_dir; they are at ends of passes and take less than a "
-               "hundredth of the time; 0 looks at every end, -1 never",
+               "event_file and event_dir; they are at ends of passes (of a Python script: of "
+               "steps) and take less than a hundredth of the time; 0 looks at every end, -1 never",
        .group = "Log and events",
        .check = at_least(-1)},
   };

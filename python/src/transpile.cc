@@ -121,7 +121,8 @@ void PyJob::begin(const ScopePtr& scope) {
     http_ = begin_telling(options, "");
   for (const std::string& note : cut_->cut.notes) log_info(note);
   if (const auto* files = scope->scope.find_part<TableFiles>()) take_first_rows(cut_->cut, *files);
-  client_ = std::make_unique<StepClient>(cut_->cut, scope->scope, ps_options(*cut_, flags_));
+  client_ = std::make_unique<StepClient>(cut_->cut, scope->scope, ps_options(*cut_, flags_),
+                                         options.real("parameter_period"));
   scope_ = scope;
   scope->job = weak_from_this();
 }

@@ -1,13 +1,12 @@
 """The live page in a real browser: a job trains, loses a pserver and gets it back, and the page shows it."""
-import http.client
 import json
 import os
 import re
 import unittest
-from urllib.parse import urlsplit
 
 import browser
 from cluster import Cluster, Process, until, write_job
+from live_page import fetch, lines_of
 from support import BUILD, PADDLE, EndToEnd, main
 
 PICTURES = os.environ.get("PADDLE_TEST_PICTURES", "")  # a directory that gets screenshots
@@ -33,14 +32,6 @@ while True:
 """
 
 
-def fetch(address, headers=None, most=1 << 20):
-    parts = urlsplit(address)
-    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=30)
-    connection.request("GET", f"{parts.path}?{parts.query}", headers=headers or {})
-    reply = connection.getresponse()
-    return reply.status, reply.getheaders(), reply
-
-
 class Page(EndToEnd):
     def ui(self, *flags):
         process = Process(self.dir, "ui")
@@ -52,24 +43,11 @@ class Page(EndToEnd):
         return Cluster(self, write_job(self), 2, 2, trainer_flags=["--num_passes=100000", "--min_block_size=64", "--log_period=0"],
                        server_flags=lambda i: [f"--snapshot_dir={self.path(f'snapshots{i}')}", "--snapshot_period=200"])
 
-    def lines_of(self, address, enough):
-        """Server-sent events until enough(list) is true."""
-        status, _, reply = fetch(address.replace("/?", "/events?"))
-        self.assertEqual(status, 200)
-        found = []
-        while not enough(found):
-            line = reply.readline().decode()
-            self.assertNotEqual(line, "", "the stream ended")
-            if line.startswith("data: "):
-                found.append(json.loads(line[6:]))
-        reply.close()
-        return found
-
     def test_stream_of_a_running_job(self):
         """Without a browser: what the page is fed with, and who may look."""
         cluster = self.long_job().start()
         process, address = self.ui(f"--pservers={cluster.endpoints()}")
-        lines = self.lines_of(address, lambda found: sum(e.get("event") == "progress" for e in found) > 6)
+        lines = lines_of(self, address, lambda found: sum(e.get("event") == "progress" for e in found) > 6)
         self.assertEqual({e["trainer"] for e in lines if e.get("event") == "progress"}, {0, 1})
         self.assertTrue(any("shards" in e for e in lines))
         bare = address.split("?")[0]
@@ -90,13 +68,13 @@ class Page(EndToEnd):
         self.assertEqual(os.stat(kept).st_mode & 0o077, 0)
         done = self.paddle("ui", f"--workspace={self.path('w')}")
         self.assertIn(address, done.stdout)
-        lines = self.lines_of(address, lambda found: any(e.get("event") == "progress" for e in found))
+        lines = lines_of(self, address, lambda found: any(e.get("event") == "progress" for e in found))
         self.assertIn("joined", {e.get("event") for e in lines})
         launch.signal(15)
         launch.wait()
         self.assertFalse(os.path.exists(kept))
         _, address = self.ui(f"--workspace={self.path('w')}")
-        again = self.lines_of(address, lambda found: any(e.get("event") == "exit" for e in found))
+        again = lines_of(self, address, lambda found: any(e.get("event") == "exit" for e in found))
         self.assertIn("joined", {e.get("event") for e in again})
 
     def test_refusals(self):
@@ -131,11 +109,11 @@ class Page(EndToEnd):
     @unittest.skipUnless(os.path.exists(os.path.join(BUILD, "python", "paddle", "__init__.py")), "needs the Python package: scripts/build build python")
     @unittest.skipIf(browser.missing(), f"needs {browser.missing()}")
     def test_a_python_script(self):
-        """Its steps, the loss and the other number that it fetches, and not its passes."""
+        """Its steps, the loss and the other number that it fetches, its network and parameters, and not its passes."""
         self.write("train.py", SCRIPT)
         launch = Process(self.dir, "launch", {"PYTHONPATH": os.path.join(BUILD, "python")})
         self.addCleanup(launch.kill)
-        launch.start(PADDLE, "launch", "--server_num=1", "--worker_num=2", "--config=train.py", "--python=/usr/bin/python3",
+        launch.start(PADDLE, "launch", "--server_num=1", "--worker_num=2", "--config=train.py", "--python=/usr/bin/python3", "--parameter_period=0.2",
                      "--event_file=events.jsonl", f"--workspace={self.path('w')}")
         page = browser.Browser(self)
         page.open(launch.wait_line(r"watch the job at (\S+)"))
@@ -144,6 +122,14 @@ class Page(EndToEnd):
         tiles = page.text("tiles")
         for wanted in (r"Step\s+\d+", r"Pass\s+–", r"Cost\s+[\d.]+", r"Samples per second\s+\d", r"mean_1.tmp_0\s+0\.25"):
             self.assertRegex(tiles, wanted)
+        until(lambda: re.search(r"[+−][\d.e-]+ %", page.text("parameters")), lambda: page.text("parameters"))
+        self.assertRegex(page.text("parameters"), r"fc_0\.w_0\s+\[6, 1\]")
+        self.assertRegex(page.text("network-words"), r"^\d+ ops, 7 numbers in 2 parameters")
+        types = page.run("return model.ops.map(o => o.type)")
+        self.assertIn("square_error_cost" if "square_error_cost" in types else "square", types)
+        self.assertEqual([t for t in types if t.endswith("_grad") or t in ("sgd", "send", "recv")], [])
+        with open(self.path("w", "job", "targets.json"), encoding="utf-8") as f:  # for Prometheus
+            self.assertEqual(sorted(t["labels"]["process"] for t in json.load(f)), ["pserver.0", "trainer.0", "trainer.1"])
         self.assertEqual(page.errors(), [])
         launch.signal(15)
         launch.wait()
