@@ -10,21 +10,19 @@
 #include <sstream>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/run_main.h"
-#include "base/secret.h"
 #include "obs/events.h"
 #include "options/environment.h"
 #include "options/program.h"
 #include "options/record.h"
 #include "paddle/commands.h"
+#include "paddle/job_page.h"
 #include "paddle/launch_hosts.h"
 #include "paddle/launch_plan.h"
 #include "paddle/launch_screen.h"
 #include "paddle/launch_tls.h"
 #include "paddle/launch_token.h"
 #include "paddle/lines.h"
-#include "paddle/live_page.h"
 #include "paddle/process.h"
 #include "paddle/targets.h"
 
@@ -142,41 +140,37 @@ class Launch {
   }
 
   void open_page(const Options& options) {
-    // Each of several machines knows its own processes only.
-    if (options.integer("ui_port") < 0 || (plan_.nodes && !options.given("ui_port"))) return;
-    page_ = std::make_unique<LivePage>(options.text("ui_host"), options.integer("ui_port"),
-                                       plan_.config);
+    // Of several machines the first one shows the job, where no port is given for each.
+    const bool first = !plan_.nodes || plan_.nodes->rank == 0;
+    if (options.integer("ui_port") < 0 || !(first || options.given("ui_port"))) return;
+    page_ = std::make_unique<JobPage>(options, plan_.workspace, plan_.config);
     credentials_ = credential_files(options);
     if (!plan_.token_file.empty()) credentials_.token_file = plan_.token_file;
-    if (const std::string& d = plan_.certs_dir; !d.empty())  // a trainer may look, too
-      credentials_ = {credentials_.token_file, d + "/trainer.pem", d + "/trainer.key",
-                      d + "/ca.pem"};
+    if (!plan_.certs_dir.empty()) credentials_ = observer_files(plan_.certs_dir);
   }
 
-  // The address has a key in it, and only this user may read the file.
   void show_page(const std::string& list) {
     if (!page_) return;
     Endpoints shards;
     std::istringstream words(list);
     for (std::string shard; std::getline(words, shard, ',');) shards.dense.push_back(shard);
-    page_->watch(shards, wire::client_credentials(credentials_), false);
-    screen_.say("watch the job at " + page_->address());
-    const std::string line = page_->address() + "\n";
-    write_secret_file(page_file(), std::as_bytes(std::span(line)), true);
+    // Of other machines no events come here.
+    const auto own = static_cast<uint32_t>(plan_.workers.size());
+    const uint32_t before = plan_.nodes ? static_cast<uint32_t>(plan_.nodes->rank) * own : 0;
+    page_->watch(
+        shards, wire::client_credentials(credentials_),
+        {.progress = plan_.nodes.has_value(), .first_own = before, .after_own = before + own});
+    screen_.say(page_->show());
   }
 
-  // For paddle ui --workspace, after the job.
   void keep_page() {
-    if (!page_) return;
-    ::unlink(page_file().c_str());
-    write_file_atomically(plan_.workspace + "/job/events.jsonl", page_->feed().lines());
+    if (page_) page_->keep();
     page_.reset();
   }
-  std::string page_file() const { return plan_.workspace + "/job/page.txt"; }
 
   void take_event(Child& child, const std::string& line, size_t index, bool worker) {
     emit_line(line + "\n");
-    if (page_) page_->feed().put(line);
+    if (page_) page_->put(line);
     const std::optional<event::Any> event = read_event(line);
     if (!event) return;
     screen_.take(child.plan->name, *event, index, worker);
@@ -253,8 +247,8 @@ class Launch {
   const std::string executable_, python_;
   LaunchScreen screen_;
   Targets targets_;
-  std::unique_ptr<LivePage> page_;  // null: none
-  CredentialFiles credentials_;     // of the page
+  std::unique_ptr<JobPage> page_;  // null: none
+  CredentialFiles credentials_;    // of the page
   std::optional<InputWatch> input_;
   std::string starter_gone_;  // why, once it is
   Children servers_, workers_;

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -16,7 +17,9 @@
 #include "options/record.h"
 #include "options/tables.h"
 #include "paddle/flags.h"
+#include "paddle/job_page.h"
 #include "paddle/launch_plan.h"
+#include "paddle/launch_tls.h"
 #include "paddle/lines.h"
 #include "paddle/output.h"
 #include "paddle/process.h"
@@ -98,6 +101,8 @@ class HostsLaunch {
   }
 
   int run() {
+    if (options_.integer("ui_port") >= 0)
+      page_.emplace(options_, options_.text("workspace"), options_.text("config"));
     if (const int code = dispatch(); code != 0) return code;
     say(text("starting on ", hosts_.size(), " hosts, in ", workspace_, "; logs are there in log/"));
     const bool brings_token = needs_token(options_);
@@ -106,8 +111,12 @@ class HostsLaunch {
       words.push_back(remote_command(hosts_, i, options_, arguments_, environment_, workspace_));
       return words;
     });
-    if (brings_token) give_token();
-    if (const int code = wait_all(); code != 0) return code;
+    std::shared_ptr<const wire::Token> token;
+    if (brings_token) token = give_token();
+    if (page_) show_page(std::move(token));
+    const int code = wait_all();
+    if (page_) page_->keep();
+    if (code != 0) return code;
     say("the job is done");
     if (model_.empty()) return 0;
     const std::string path = model_[0] == '/' ? model_ : workspace_ + "/" + model_;
@@ -140,10 +149,35 @@ class HostsLaunch {
   }
 
   // Through the connections: nobody sees it in a list of processes.
-  void give_token() {
+  std::shared_ptr<const wire::Token> give_token() {
     const Secret token = wire::new_token_text();
     const auto* text = reinterpret_cast<const char*>(token.bytes().data());
     for (const auto& node : nodes_) node->process->write_input({text, token.size()});
+    return std::make_shared<const wire::Token>(wire::parse_token(token.bytes(), "the new token"));
+  }
+
+  // The events of all hosts come here. The pservers are asked where this machine reaches them and
+  // has what they want to see.
+  void show_page(std::shared_ptr<const wire::Token> token) {
+    say(page_->show());
+    try {
+      ask_pservers(std::move(token));
+    } catch (const Error& e) {
+      say(text("the page does not show the pservers: ", e.what()));
+    }
+  }
+
+  void ask_pservers(std::shared_ptr<const wire::Token> token) {
+    CredentialFiles files{.token_file = options_.text("token_file")};
+    if (options_.given("certs_dir")) files = observer_files(options_.text("certs_dir"));
+    for (const std::string& file : {files.token_file, files.cert_file})
+      if (!file.empty() && !is_file(file)) return;
+    wire::Credentials credentials = wire::client_credentials(files);
+    if (token) credentials.token = std::move(token);
+    std::vector<std::string> names;
+    for (const Host& host : hosts_) names.push_back(host.name);
+    page_->watch({.dense = split_list(shards_of_nodes(names, options_))}, credentials,
+                 {.perhaps_out_of_reach = true});
   }
 
   template <class WordsOf>
@@ -171,6 +205,7 @@ class HostsLaunch {
 
   void take_event(const std::string& line) {
     emit_line(line + "\n");
+    if (page_) page_->put(line);
     const std::optional<event::Any> event = read_event(line);
     if (!event) return;
     if (const auto* saved = std::get_if<event::Saved>(&*event)) model_ = saved->path;
@@ -257,6 +292,7 @@ class HostsLaunch {
   std::vector<size_t> failed_;  // in the order in which they ended
   bool stopping_ = false;
   double next_beat_ = 0;
+  std::optional<JobPage> page_;
   std::string model_;   // that was saved last, on the first host
   ProcessGroup group_;  // last: ends first
 };
@@ -268,9 +304,9 @@ std::string remote_command(const std::vector<Host>& hosts, size_t rank, const Op
                            const std::string& workspace) {
   const OptionTable table = launch_options();
   Words flags = flags_for(table, read_command_line(arguments, table).flags);
-  for (const char* own :
-       {"hosts", "hostfile", "token_file", "ssh", "remote_program", "job_dispatch_package",
-        "workspace", "event_file", "stop_with_input", "token_with_input", "record_file", "log_dir"})
+  for (const char* own : {"hosts", "hostfile", "token_file", "ssh", "remote_program",
+                          "job_dispatch_package", "workspace", "event_file", "stop_with_input",
+                          "token_with_input", "record_file", "log_dir", "ui_port", "ui_host"})
     drop_flag(flags, own);
   std::string names;
   for (const Host& host : hosts) names += (names.empty() ? "" : ",") + host.name;
@@ -283,7 +319,7 @@ std::string remote_command(const std::vector<Host>& hosts, size_t rank, const Op
   if (options.given("token_file")) words.push_back("--token_file=" + options.text("token_file"));
   for (const std::string& more :
        {"--nodes=" + names, text("--node_rank=", rank), std::string("--stop_with_input=true"),
-        std::string("--event_file=/dev/fd/3")})
+        std::string("--event_file=/dev/fd/3"), std::string("--ui_port=-1")})
     words.push_back(more);
   return "cd " + remote_path(workspace) + " && exec 3>&1 1>&2 && exec " + shell_line(words);
 }

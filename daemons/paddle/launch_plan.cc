@@ -71,8 +71,8 @@ class Planner {
     refuse_own_flags(given, plan_.nodes.has_value());
     plan_.config = options.text("config");
     require(!plan_.config.empty(), Error::Kind::config,
-            "there is no job: give --config=JOB.json (ready ones are in configs/), or "
-            "--config=SCRIPT.py");
+            "there is no job: give --config=JOB.json (ready ones are in configs/ of the source "
+            "and, installed, in share/paddle/configs), or --config=SCRIPT.py");
     plan_.script = plan_.config.ends_with(".py");
     plan_.workspace = options.text("workspace");
     plan_.log_dir = log_options(options, "").log_dir;
@@ -152,11 +152,7 @@ class Planner {
             " pservers with ", plan_.shards,
             " ports each, which the other machines know before; "
             "choose another one");
-    for (const std::string& node : plan_.nodes->names)
-      for (size_t i = 0; i < servers_; ++i)
-        for (size_t shard = 0; shard < plan_.shards; ++shard)
-          plan_.pservers += text(plan_.pservers.empty() ? "" : ",", node, ":",
-                                 port_of(i) + static_cast<int64_t>(shard));
+    plan_.pservers = shards_of_nodes(plan_.nodes->names, options_);
   }
 
   // ports_num is gone: every dense shard is in the list of pservers.
@@ -244,7 +240,7 @@ class Planner {
     const std::string name = text("trainer.", id);
     add_own_files(name, workers_, words);
     words.push_back(text("--trainer_id=", id));
-    if (!plan_.script || options_.given("http_port")) words.push_back(http_flag(servers_ + i));
+    words.push_back(http_flag(servers_ + i));
     const std::string output = output_file("train", i, workers_);
     if (!plan_.script) {
       words.insert(words.begin(), "trainer");
@@ -265,6 +261,20 @@ class Planner {
 };
 
 }  // namespace
+
+size_t servers_of_a_node(const Options& options) {
+  return options.given("server_num") ? static_cast<size_t>(options.integer("server_num")) : 1;
+}
+
+std::string shards_of_nodes(const std::vector<std::string>& nodes, const Options& options) {
+  const auto ports =
+      static_cast<int64_t>(servers_of_a_node(options)) * options.integer("ports_num");
+  std::string out;
+  for (const std::string& node : nodes)
+    for (int64_t i = 0; i < ports; ++i)
+      out += text(out.empty() ? "" : ",", node, ":", options.integer("port") + i);
+  return out;
+}
 
 OptionTable launch_options() { return with_daemon_options(launch_rows()); }
 

@@ -41,6 +41,10 @@ std::string pservers_word(const LaunchPlan& plan, const std::string& list);
 
 OptionTable launch_options();
 
+// On several machines: pservers of each, and the shards of all, "a:7164,b:7164".
+size_t servers_of_a_node(const Options& options);
+std::string shards_of_nodes(const std::vector<std::string>& nodes, const Options& options);
+
 // Reads the job file too, so that its mistakes are reported before a process runs. Throws Error.
 LaunchPlan plan_launch(const Options& options, std::span<const std::string> arguments,
                        const Environment& environment);

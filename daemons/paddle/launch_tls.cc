@@ -18,6 +18,12 @@ std::vector<std::string> certificate_flags(const std::string& directory, const s
           "--key_file=" + directory + "/" + role + ".key", "--ca_file=" + directory + "/ca.pem"};
 }
 
+CredentialFiles observer_files(const std::string& directory) {
+  return {.cert_file = directory + "/observer.pem",
+          .key_file = directory + "/observer.key",
+          .ca_file = directory + "/ca.pem"};
+}
+
 LaunchCertificates::LaunchCertificates(std::string directory) : directory_(std::move(directory)) {
   if (directory_.empty()) return;
   wire::make_certificates(

@@ -4,10 +4,15 @@
 #include <string>
 #include <vector>
 
+#include "base/credential_files.h"
+
 namespace paddle {
 
 // Flags for a process with this role; none where `directory` is "".
 std::vector<std::string> certificate_flags(const std::string& directory, const std::string& role);
+
+// Those with which launch looks at its pservers.
+CredentialFiles observer_files(const std::string& directory);
 
 // A directory with certificates for the processes of one machine, as `paddle certs` makes it, which
 // is removed with this. The key of their CA exists only while they are made. "" makes none.

@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "obs/json.h"
 #include "paddle/shard_status.h"
-#include "paddle/status_watch.h"
 
 namespace paddle {
 namespace {
@@ -76,25 +75,24 @@ HttpReply LivePage::answer(const HttpRequest& request) {
 }
 
 void LivePage::watch(const Endpoints& endpoints, const wire::Credentials& credentials,
-                     bool with_progress) {
+                     const Watching& what) {
   sigset_t all, before;  // signals are for the main thread
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_BLOCK, &all, &before);
-  asking_ = std::thread([this, endpoints, credentials, with_progress] {
-    ask_again_and_again(endpoints, credentials, with_progress);
-  });
+  asking_ = std::thread(
+      [this, endpoints, credentials, what] { ask_again_and_again(endpoints, credentials, what); });
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void LivePage::ask_again_and_again(const Endpoints& endpoints, const wire::Credentials& credentials,
-                                   bool with_progress) {
-  StatusWatch watch(with_progress);
+                                   const Watching& what) {
+  StatusWatch watch(what);
   std::unique_lock lock(mutex_);
   while (!stop_) {
     lock.unlock();
     const std::vector<ShardStatus> shards = ask_shards(endpoints, answer_within, credentials);
     for (const std::string& line : watch.take(shards, wall_clock())) feed_.put(line);
-    feed_.set_status(status_json(shards));
+    if (watch.reached()) feed_.set_status(status_json(shards));
     const Time asked = Clock::now();
     lock.lock();
     const auto due = [&] {

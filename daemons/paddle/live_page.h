@@ -11,6 +11,7 @@
 #include "obs/http_server.h"
 #include "options/cluster.h"
 #include "paddle/feed.h"
+#include "paddle/status_watch.h"
 #include "wire/credentials.h"
 
 namespace paddle {
@@ -29,14 +30,15 @@ class LivePage {
 
   std::string address() const;  // "http://127.0.0.1:4711/?key=…"
   Feed& feed() { return feed_; }
-  // Asks the shards again and again from here on: every second while somebody looks. Without
-  // events of trainers, `with_progress` takes their progress from there.
-  void watch(const Endpoints& endpoints, const wire::Credentials& credentials, bool with_progress);
+  const Feed& feed() const { return feed_; }
+  // Asks the shards again and again from here on: every second while somebody looks.
+  void watch(const Endpoints& endpoints, const wire::Credentials& credentials,
+             const Watching& what);
 
  private:
   HttpReply answer(const HttpRequest& request);
   void ask_again_and_again(const Endpoints& endpoints, const wire::Credentials& credentials,
-                           bool with_progress);
+                           const Watching& what);
 
   const std::string title_, key_;
   Feed feed_;

@@ -24,6 +24,8 @@ void StatusWatch::observed(const char* kind, const std::string& sentence) {
 
 std::vector<std::string> StatusWatch::take(const std::vector<ShardStatus>& shards, double time) {
   time_ = time;
+  for (const ShardStatus& s : shards) reached_ |= s.answered();
+  if (!reached()) return {};
   look_at_shards(shards);
   look_at_job(shards);
   look_at_trainers(shards);
@@ -83,7 +85,7 @@ void StatusWatch::look_at_trainers(const std::vector<ShardStatus>& shards) {
     if (m.state == "finished" && before.state != "finished")
       observed("trainer_finished", text("trainer ", m.trainer, " has finished"));
     before.state = m.state;
-    if (with_progress_ && m.progress.step != before.step) report_progress(m);
+    if (asks_for(m.trainer) && m.progress.step != before.step) report_progress(m);
     before.step = m.progress.step;
   }
 }

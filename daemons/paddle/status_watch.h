@@ -10,14 +10,23 @@
 
 namespace paddle {
 
+// What of a job its shards are asked for.
+struct Watching {
+  bool progress = false;                  // of trainers, for those who have no events of them
+  uint32_t first_own = 0, after_own = 0;  // but not of these: their events are there
+  // Where this machine perhaps cannot reach them: nothing is said before one has answered.
+  bool perhaps_out_of_reach = false;
+};
+
 class StatusWatch {
  public:
-  // Without events, the progress of trainers is reported too.
-  explicit StatusWatch(bool with_progress) : with_progress_(with_progress) {}
+  explicit StatusWatch(const Watching& what) : what_(what) {}
 
   // JSON lines like events: `observed` with a kind and a sentence, and `progress`. `time` in
   // seconds since 1970.
   std::vector<std::string> take(const std::vector<ShardStatus>& shards, double time);
+  // Whether the state of the shards is worth showing.
+  bool reached() const { return reached_ || !what_.perhaps_out_of_reach; }
 
  private:
   struct Shard {
@@ -34,7 +43,12 @@ class StatusWatch {
   void report_progress(const MemberStatus& trainer);
   void observed(const char* kind, const std::string& sentence);
 
-  const bool with_progress_;
+  bool asks_for(uint32_t trainer) const {
+    return what_.progress && (trainer < what_.first_own || trainer >= what_.after_own);
+  }
+
+  const Watching what_;
+  bool reached_ = false;
   double time_ = 0;
   std::vector<std::string> out_;
   std::map<std::string, Shard> shards_;  // by endpoint

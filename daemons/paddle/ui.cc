@@ -82,7 +82,8 @@ int ui_main(std::span<const std::string> arguments) {
   LivePage page(options.text("ui_host"), options.integer("ui_port"),
                 pservers ? options.text("pservers") : std::filesystem::absolute(events).string());
   if (pservers)
-    page.watch(endpoints_of(options), wire::client_credentials(credential_files(options)), !tail);
+    page.watch(endpoints_of(options), wire::client_credentials(credential_files(options)),
+               {.progress = !tail});
   std::cout << "the page is at " << page.address() << std::endl;
   while (stop_signal() == 0) {
     if (tail) tail->read(page.feed());

@@ -9,6 +9,7 @@ import time
 import unittest
 
 from cluster import free_ports, until, write_job
+from live_page import answering, lines_of
 from nodes import Nodes, missing_ssh
 from support import BUILD, DEADLINE, PADDLE, EndToEnd, main
 from workspace_test import SCRIPT
@@ -126,14 +127,23 @@ class Hosts(EndToEnd):
         self.assertEqual(self.left(), {})
 
     def test_ctrl_c_ends_all(self):
+        """Before that one page shows all hosts: trainers by their events, and what the pservers answer."""
         self.job()
         launch = self.start("--workspace=ws", "--num_passes=100000")
         self.until_training()
+        address = re.findall(r"watch the job at (\S+)", self.text(self.path("launch.log")))
+        self.assertEqual(len(address), 1, "the launches of the hosts have no pages")
+        of_trainers = lambda found: {e["trainer"] for e in found if e.get("event") == "progress"}  # noqa: E731
+        lines = lines_of(self, address[0], lambda found: len(of_trainers(found)) == NODES and answering(found) == NODES)
+        self.assertTrue(all(e["cost"] is not None for e in lines if e.get("event") == "progress"))
+        self.assertIn(address[0], self.paddle("ui", "--workspace=ws").stdout)
         self.assertEqual(len(self.left()), 3 * NODES + 1, self.left())
         launch.send_signal(signal.SIGINT)
         self.assertEqual(launch.wait(DEADLINE), 130, self.text(self.path("launch.log")))
         self.assertEqual(self.left(), {})
         self.assertIn("the job was stopped on all hosts", self.text(self.path("launch.log")))
+        self.assertFalse(os.path.exists(self.path("ws", "job", "page.txt")))
+        self.assertIn('"joined"', self.text(self.path("ws", "job", "events.jsonl")))  # for paddle ui --workspace
 
     def test_a_killed_launch_leaves_nothing(self):
         """The processes see that whoever started them is gone. A next launch that comes sooner names them and waits."""

@@ -1,6 +1,4 @@
 """Jobs of several processes, started in every way that guides describe, and what launch, run and status do around them."""
-import contextlib
-import http.client
 import json
 import os
 import pty
@@ -14,6 +12,7 @@ import subprocess
 import time
 
 from cluster import free_ports, until, write_job
+from live_page import answering, lines_of
 from support import CONFIGS, DEADLINE, PADDLE, SOURCE, EndToEnd, main
 
 JOB = os.path.join(CONFIGS, "fit_a_line.json")
@@ -174,16 +173,11 @@ class Launch(Cluster):
     def test_tls_keeps_others_out(self):
         process = self.start("launch", f"--config={JOB}", "--num_passes=1000000", "--tls", "--workspace=ws")
         shown = self.until(process, r"status (--pservers=\S+ .*)")[1].split()
-        place = self.until(process, r"watch the job at http://(\S+?)/\?(key=\S+)")
+        address = self.until(process, r"watch the job at (\S+)")[1]
         self.until(process, r"trainer\.0 \| .* Pass=1 ")
         self.assertIn("job default, sync", self.paddle("status", *shown).stdout)
-        with contextlib.closing(http.client.HTTPConnection(place[1], timeout=DEADLINE)) as page:
-            page.request("GET", "/events?" + place[2])
-            stream = page.getresponse()
-            while not re.search(rb'"shards": \[.*"answered": ', line := stream.readline()):
-                self.assertTrue(line, "the page ended")
-        self.assertIn(b'"answered": true', line)  # the page knows how to ask
         self.refused(self.paddle("status", shown[0], check=None), 7, "no shard answers")
+        lines_of(self, address, lambda found: answering(found) == 2)  # the page has a certificate too
         made = os.path.dirname(next(w for w in shown if w.startswith("--ca_file")).split("=")[1])
         self.assertEqual(os.stat(self.path(made)).st_mode & 0o027, 0)
         self.assertNotIn("ca.key", os.listdir(self.path(made)))

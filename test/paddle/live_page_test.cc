@@ -102,7 +102,7 @@ std::string joined(const std::vector<std::string>& lines) {
 }
 
 TEST_CASE("two looks at the shards show what has happened between them", "[paddle]") {
-  StatusWatch watch(true);
+  StatusWatch watch({.progress = true});
   std::vector<ShardStatus> shards = two_shards();
   const std::string first = joined(watch.take(shards, 1));
   CHECK_THAT(first, Contains("trainer 0 (h:77) has joined") && Contains("\"event\": \"progress\""));
@@ -131,8 +131,38 @@ TEST_CASE("two looks at the shards show what has happened between them", "[paddl
   CHECK_THAT(back, Contains("trainer 0 (h:77) is lost"));
 }
 
+TEST_CASE("whose progress is taken from the shards", "[paddle]") {
+  std::vector<ShardStatus> shards = two_shards();
+  for (ShardStatus& s : shards)
+    for (uint32_t trainer = 1; trainer < 4; ++trainer) {
+      s.members.push_back(s.members[0]);
+      s.members.back().trainer = trainer;
+    }
+  StatusWatch watch({.progress = true, .first_own = 1, .after_own = 3});
+  const std::string lines = joined(watch.take(shards, 1));
+  for (const auto& [trainer, taken] : {std::pair(0, true), {1, false}, {2, false}, {3, true}}) {
+    const std::string words = text("\"trainer\": ", trainer, ", \"step\"");
+    CHECK((lines.find(words) != std::string::npos) == taken);
+  }
+}
+
+TEST_CASE("shards that are perhaps out of reach", "[paddle]") {
+  std::vector<ShardStatus> away(2);
+  for (size_t i = 0; i < 2; ++i) {
+    away[i].endpoint = text("h:", i);
+    away[i].problem = "no route to host";
+  }
+  StatusWatch watch({.perhaps_out_of_reach = true});
+  CHECK(watch.take(away, 1).empty());
+  CHECK_FALSE(watch.reached());
+  CHECK_THAT(joined(watch.take(two_shards(), 2)), Contains("trainer 0 (h:77) has joined"));
+  CHECK(watch.reached());
+  CHECK_THAT(joined(watch.take(away, 3)), Contains("h:0 does not answer"));
+  CHECK(StatusWatch(Watching{}).reached());
+}
+
 TEST_CASE("a snapshot counts when all shards have it", "[paddle]") {
-  StatusWatch watch(false);
+  StatusWatch watch(Watching{});
   std::vector<ShardStatus> shards = two_shards();
   shards[0].snapshots = {100};
   CHECK_THAT(joined(watch.take(shards, 1)), !Contains("snapshot"));

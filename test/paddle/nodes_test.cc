@@ -82,7 +82,8 @@ TEST_CASE("hosts to reach by ssh", "[paddle]") {
     CHECK_THROWS_AS(hosts_of(launch_flags({"--hosts=a", "--hostfile=b"})), Error);
   }
   SECTION("get a command in which nothing is for the shell but what is meant") {
-    const Words words{"--hosts=a,b", "--config=my job.json", "--comment=it's $(x)", "--ssh=ssh -v"};
+    const Words words{"--hosts=a,b", "--config=my job.json", "--comment=it's $(x)", "--ssh=ssh -v",
+                      "--ui_port=80"};
     const Options options = launch_flags(words);
     const std::string command = remote_command(hosts_of(options), 1, options, words,
                                                {{"PADDLE_INIT_V", "1"}, {"HOME", "/x"}}, "/w s");
@@ -90,7 +91,7 @@ TEST_CASE("hosts to reach by ssh", "[paddle]") {
         command ==
         "cd '/w s' && exec 3>&1 1>&2 && exec 'env' 'PADDLE_INIT_V=1' 'paddle' 'launch' "
         "'--config=my job.json' '--comment=it'\\''s $(x)' '--token_with_input=true' '--nodes=a,b' "
-        "'--node_rank=1' '--stop_with_input=true' '--event_file=/dev/fd/3'");
+        "'--node_rank=1' '--stop_with_input=true' '--event_file=/dev/fd/3' '--ui_port=-1'");
   }
 }
 

@@ -1,0 +1,26 @@
+#include "paddle/job_page.h"
+
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/secret.h"
+
+namespace paddle {
+
+JobPage::JobPage(const Options& options, std::string workspace, const std::string& title)
+    : workspace_(std::move(workspace)),
+      page_(options.text("ui_host"), options.integer("ui_port"), title) {}
+
+std::string JobPage::show() {
+  const std::string line = page_.address() + "\n";
+  make_directories(workspace_ + "/job");
+  write_secret_file(address_file(), std::as_bytes(std::span(line)), true);
+  return "watch the job at " + page_.address();
+}
+
+void JobPage::keep() const {
+  ::unlink(address_file().c_str());
+  write_file_atomically(workspace_ + "/job/events.jsonl", page_.feed().lines());
+}
+
+}  // namespace paddle
