@@ -1,4 +1,4 @@
-"""`pip install .` in a fresh virtual environment, without a network: the package works from there."""
+"""`pip wheel .`, and its wheel in a fresh virtual environment, without a network: the package works from there."""
 import os
 import shutil
 import subprocess
@@ -32,7 +32,17 @@ class PipInstall(unittest.TestCase):
             python = os.path.join(venv, "bin", "python")
             env = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")}
             env["CCACHE_BASEDIR"] = d
-            self.run_program(python, "-m", "pip", "install", "--no-build-isolation", "--no-index", copy, env=env, cwd=d)
+            self.run_program(python, "-m", "pip", "wheel", "--no-build-isolation", "--no-index", "--no-deps", "-w", d,
+                             copy, env=env, cwd=d)
+            shutil.move(copy, os.path.join(d, "moved"))  # the wheel needs nothing of where it was built
+            copy = os.path.join(d, "moved")
+            wheels = [name for name in os.listdir(d) if name.endswith(".whl")]
+            self.assertEqual(len(wheels), 1, wheels)
+            self.run_program(python, "-m", "pip", "install", "--no-index", os.path.join(d, wheels[0]), env=env, cwd=d)
+            version = self.run_program(python, "-c", "import paddle; print(paddle.__version__)", env=env, cwd=d).strip()
+            self.assertEqual(wheels[0].split("-")[1], version)
+            said = self.run_program(os.path.join(venv, "bin", "paddle"), "version", env=env, cwd=d)
+            self.assertIn(f"PaddlePaddle {version},", said)
             where = self.run_program(python, "-c", "import paddle, paddle.fluid, paddle.v2; print(paddle.__file__)",
                                      env=env, cwd=d)
             self.assertTrue(where.startswith(venv), where)

@@ -135,7 +135,7 @@ def shape(input: Variable) -> Variable:
 
 
 def merge_selected_rows(x: Variable, name: Optional[str] = None) -> Variable:
-    """Adds up repeated rows of a sparse gradient."""
+    """Adds up repeated rows of a sparse gradient. The result has as many rows, the last ones 0."""
     return call("merge_selected_rows", input=x, name=name)
 
 
