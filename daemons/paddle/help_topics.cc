@@ -33,8 +33,13 @@ const HelpPage* find_page(std::string_view word) {
   std::transform(wanted.begin(), wanted.end(), wanted.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   for (const HelpPage& page : help_pages())
-    if (page.topic == wanted || std::string(page.topic) + ".md" == wanted || page.path == word)
+    if (page.topic == wanted || std::string(page.topic) + ".md" == wanted || page.path == word ||
+        page.topic == wanted + "/readme")
       return &page;
+  // A page of a directory by its own name.
+  if (!wanted.empty())
+    for (const HelpPage& page : help_pages())
+      if (page.topic.ends_with("/" + wanted) && wanted != "readme") return &page;
   return nullptr;
 }
 

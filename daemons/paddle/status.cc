@@ -80,7 +80,9 @@ bool find_job(Options& options) {
                 ? ": it has ended; paddle ui and paddle compare read its events, paddle logs its "
                   "output"
                 : "; give --pservers for one on other machines");
-    return true;  // the default
+    std::cerr << "no job of this user runs here; asking the default, " << options.text("pservers")
+              << ":" << options.text("port") << std::endl;
+    return true;
   }
   if (jobs.size() > 1) {
     std::cout << jobs.size() << " jobs run here; name one by --workspace or --pservers:\n";

@@ -42,7 +42,8 @@ std::string config_of(Options& options) {
   const std::string& model = options.text("init_model_path");
   const std::string job = model.empty() ? "" : job_of_model(model);
   require(!job.empty(), Error::Kind::config,
-          "there is no job: give --config=JOB.json (ready ones are in configs/)");
+          "there is no job: give --config=JOB.json (ready ones are in configs/ of the source "
+          "and, installed, in share/paddle/configs)");
   const std::string values = config_args_of_model(model);
   if (!options.given("config_args") && !values.empty())
     options.replace("config_args", values, model);

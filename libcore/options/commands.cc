@@ -16,7 +16,14 @@ std::string usage(const std::string& program, std::span<const Command> commands)
     const size_t blanks = start.size() < help_column ? help_column - start.size() : 1;
     out += start + std::string(blanks, ' ') + command.help + "\n";
   }
-  return out + "'" + program + " <command> --help' explains one of them.\n";
+  out += "'" + program + " <command> --help' explains one of them.\n";
+  const auto topics = std::find_if(commands.begin(), commands.end(), [](const Command& command) {
+    return command.name == "help" && command.run;
+  });
+  if (topics != commands.end())
+    out += text("'", program, " help tutorial' begins the documentation, '", program,
+                " help topics' lists it.\n");
+  return out;
 }
 
 int run_command(const std::string& program, std::span<const Command> commands,

@@ -23,6 +23,9 @@ class Pages(EndToEnd):
         self.assertEqual(self.paddle("help", "modes").stdout, self.read("docs", "modes.md"))
         self.assertEqual(self.paddle("help", "docs/modes.md").stdout, self.read("docs", "modes.md"))
         self.assertEqual(self.paddle("help", "Readme").stdout, self.read("README.md"))
+        self.assertIn("'paddle help tutorial' begins the documentation", self.paddle().stdout)
+        self.assertEqual(self.paddle("help", "tutorial").stdout, self.read("docs", "tutorial", "README.md"))
+        self.assertEqual(self.paddle("help", "2-four-processes").stdout, self.read("docs", "tutorial", "2-four-processes.md"))
         topics = self.paddle("help", "topics").stdout
         for name in os.listdir(os.path.join(SOURCE, "docs")):
             if name.endswith(".md"):

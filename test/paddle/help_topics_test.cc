@@ -15,6 +15,10 @@ TEST_CASE("pages of the documentation", "[paddle]") {
     CHECK(find_page(name) == find_page("modes"));
   CHECK(find_page("modes")->text.starts_with("# "));
   CHECK(find_page("readme")->path == "README.md");
+  REQUIRE(find_page("tutorial") != nullptr);
+  CHECK(find_page("tutorial")->path == "docs/tutorial/README.md");
+  REQUIRE(find_page("1-first-model") != nullptr);
+  CHECK(find_page("1-first-model") == find_page("tutorial/1-first-model"));
   CHECK(find_page("mode") == nullptr);
   CHECK(find_page("") == nullptr);
 }
