@@ -11,11 +11,12 @@ JobPage::JobPage(const Options& options, std::string workspace, const std::strin
     : workspace_(std::move(workspace)),
       page_(options.text("ui_host"), options.integer("ui_port"), title) {}
 
-std::string JobPage::show() {
+std::string JobPage::show(bool for_all) {
   const std::string line = page_.address() + "\n";
   make_directories(workspace_ + "/job");
   write_secret_file(address_file(), std::as_bytes(std::span(line)), true);
-  return "watch the job at " + page_.address();
+  return for_all ? "watch the job at the address in " + address_file()
+                 : "watch the job at " + page_.address();
 }
 
 void JobPage::keep() const {

@@ -15,9 +15,9 @@ class JobPage {
   JobPage(const Options& options, std::string workspace, const std::string& title);
 
   void put(const std::string& event) { page_.feed().put(event); }
-  // A sentence with the address, which has a key in it. Only this user can read the file that it is
-  // written to.
-  std::string show();
+  // A sentence that says where it is. The address has a key in it: it is written to a file that
+  // only this user can read, and is part of the sentence unless others may read that (`for_all`).
+  std::string show(bool for_all);
   void watch(const Endpoints& shards, const wire::Credentials& credentials, const Watching& what) {
     page_.watch(shards, credentials, what);
   }

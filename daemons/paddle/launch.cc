@@ -160,7 +160,7 @@ class Launch {
     page_->watch(
         shards, wire::client_credentials(credentials_),
         {.progress = plan_.nodes.has_value(), .first_own = before, .after_own = before + own});
-    screen_.say(page_->show());
+    screen_.say(page_->show(plan_.nodes.has_value()));  // into the log of a scheduler
   }
 
   void keep_page() {

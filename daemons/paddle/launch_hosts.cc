@@ -159,7 +159,7 @@ class HostsLaunch {
   // The events of all hosts come here. The pservers are asked where this machine reaches them and
   // has what they want to see.
   void show_page(std::shared_ptr<const wire::Token> token) {
-    say(page_->show());
+    say(page_->show(false));
     try {
       ask_pservers(std::move(token));
     } catch (const Error& e) {

@@ -241,6 +241,27 @@ class Page(EndToEnd):
         self.assertIn("exit code 3", page.text("timeline"))
         self.assertIn(evil, page.text("latest"))
 
+    @unittest.skipIf(browser.missing(), f"needs {browser.missing()}")
+    def test_many_ops_that_do_the_same(self):
+        """26 lookups of one shape are one box, whose details name them all; lines are never wider than the page."""
+        common = {"time": 1763337000, "role": "trainer", "process": "h:1"}
+        ops = [{"type": "lookup_table", "inputs": f"id{i} table", "outputs": f"row{i}"} for i in range(26)]
+        ops += [{"type": f"kind{i}", "inputs": f"x{i}", "outputs": f"y{i}"} for i in range(9)]
+        ops += [{"type": "concat", "inputs": " ".join(f"row{i}" for i in range(26)) + " y3", "outputs": "all"}]
+        lines = [{"event": "started", "job": "wide"}, {"event": "joined", "trainer": 0, "trainers": 1, "step": 0}]
+        lines += [{"event": "op", "number": i, "ops": len(ops), **op} for i, op in enumerate(ops)]
+        lines += [{"event": "parameter", "step": 0, "name": "table", "shape": "[100, 8]", "elements": 800, "norm": 1.0, "mean": 0.0, "min": -1.0,
+                   "max": 1.0, "counts": " ".join(["1"] * 30)}]
+        _, address = self.ui("--event_file=" + self.write("events.jsonl", "".join(json.dumps({**common, **line}) + "\n" for line in lines)))
+        page = browser.Browser(self)
+        page.open(address)
+        labels = "return [...document.querySelectorAll('#network g')].map(g => g.getAttribute('aria-label')).filter(Boolean)"
+        until(lambda: len(page.run(labels)) == 11, lambda: page.run(labels))
+        self.press(page, "26 × lookup_table, parameter [100, 8]")
+        self.assertIn("id25", page.text("op-details"))
+        self.assertLessEqual(page.run("return document.getElementById('network').scrollWidth"), 1280)
+        self.assertEqual(page.errors(), [])
+
     def picture(self, page, name):
         if not PICTURES:
             return

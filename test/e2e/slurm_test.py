@@ -1,5 +1,6 @@
 """A job by Slurm: munged, slurmctld and three slurmd of Debian's slurm-wlm, each node a network namespace with its own address."""
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -115,6 +116,7 @@ PartitionName=all Nodes={','.join(NODES)} Default=YES State=UP MaxTime=INFINITE
         self.assertEqual((fields["JobState"], fields["ExitCode"]), ("COMPLETED", "0:0"), self.log(job))
         root = f"paddle-{job}"
         self.assertIn(f"models are in {self.path(root)}/n1/output", self.log(job))
+        self.assertEqual(re.findall(r"watch the job at (.*)", self.log(job)), [f"the address in {self.path(root)}/n1/job/page.txt"])
         for i, n in enumerate(NODES):
             self.assertEqual(self.text(root, n, "nodefile"), f"{i}\n")
             self.assertIn(f"--trainer_id={i}\n", self.text(root, n, "job", f"trainer.{i}.flags"))

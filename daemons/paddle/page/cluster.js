@@ -3,9 +3,18 @@ let chosen = null;  // "trainer 1", "pserver host:port" or "slice …"; its deta
 function choose(key) { chosen = chosen === key ? null : key; cluster(); if (chosen) $("details").scrollIntoView({block: "nearest"}); }
 function table(heads, rows) {
   const cell = (tag, [value, kind]) => make(tag, {class: kind || ""}, value instanceof Node ? value : String(value));
-  return make("table", {}, make("thead", {}, make("tr", {}, ...heads.map(h => cell("th", h)))),
-    make("tbody", {}, ...rows.map(r => make("tr", {}, ...r.map(c => cell("td", c))))));
+  const head = h => { const th = cell("th", h); th.setAttribute("scope", "col"); return th; };
+  return make("table", {}, make("thead", {}, make("tr", {}, ...heads.map(head))),
+    make("tbody", {}, ...rows.map(r => {
+      const cells = r.map(c => cell("td", c));
+      if (r.length < heads.length) cells[r.length - 1].setAttribute("colspan", heads.length - r.length + 1);
+      return make("tr", {}, ...cells);
+    })));
 }
+// The end of a text is what tells addresses apart. Where all are of one machine, on a narrow screen, the port does.
+const brief = (text, most) => text.length > most ? "…" + text.slice(1 - most) : text;
+const hostOf = endpoint => endpoint.slice(0, endpoint.lastIndexOf(":"));
+const shortName = endpoint => status.shards.every(s => hostOf(s.endpoint) === hostOf(endpoint)) ? `port ${endpoint.split(":").pop()}` : brief(endpoint, 15);
 const stateClass = s => /lost|failed|not answer/.test(s) ? "bad" : /joined|ready|training|finished/.test(s) ? "good" : "warn";
 const stateWord = s => make("span", {class: stateClass(s)}, s);
 function picture() {
@@ -33,8 +42,9 @@ function picture() {
   };
   members.forEach((t, i) => node(0.75, y(i, members.length), narrow ? `trainer ${t.id}` : `trainer ${t.id}: ${t.state}`, t.state, `trainer ${t.id}`));
   shards.forEach((s, j) => {
-    const state = s.answered ? s.state : "does not answer", port = s.endpoint.split(":").pop();
-    node(width - box - 0.75, y(j, shards.length), narrow ? `port ${port}` : s.answered ? `${s.endpoint}` : `port ${port}: no answer`, state, `pserver ${s.endpoint}`);
+    const state = s.answered ? s.state : "does not answer";
+    node(width - box - 0.75, y(j, shards.length), narrow ? shortName(s.endpoint) : s.answered ? brief(s.endpoint, 27) : `${brief(s.endpoint, 16)}: no answer`,
+      state, `pserver ${s.endpoint}`);
   });
   const svg = draw("svg", {viewBox: `0 0 ${width} ${height}`, role: "group",
     "aria-label": `${members.length} trainers and ${shards.length} pservers; the tables below have the numbers`});
@@ -53,7 +63,7 @@ function load() {
     words.push(held < 1.2 ? "The memory is even." : `${known.reduce((a, s) => s.memory > a.memory ? s : a).endpoint} holds ${held.toFixed(1)} times the mean memory.`);
   }
   $("skew").textContent = words.join(" ");
-  $("load").replaceChildren(...known.map(s => make("div", {class: "bar"}, make("span", {}, narrow ? `port ${s.endpoint.split(":").pop()}` : s.endpoint), make("b", {style: `width:${Math.max(0.5, 100 * of(s) / most)}%`}),
+  $("load").replaceChildren(...known.map(s => make("div", {class: "bar"}, make("span", {}, narrow ? shortName(s.endpoint) : s.endpoint), make("b", {style: `width:${Math.max(0.5, 100 * of(s) / most)}%`}),
     make("span", {}, s.load ? `${size(Math.round(of(s)))}/s, ${Math.round(100 * s.load.cpu)} % CPU` : "–"))));
 }
 // Of gradients by the versions that they lagged: 0, 1, 2 to 3, …
@@ -120,7 +130,7 @@ function cluster() {
   const all = things(), shown = all.slice(0, 12);
   renew("sizes", ...shown.map(t => button(make("div", {class: "bar", title: `${t.name} on ${t.at}, version ${t.version}`}, make("span", {}, t.name),
     make("b", {style: `width:${Math.max(0.5, 100 * t.bytes / (shown[0].bytes || 1))}%`}), make("span", {}, size(t.bytes))), keyOf(t), `${t.name} on ${t.at}, ${size(t.bytes)}; show details`, () => choose(keyOf(t)))));
-  if (all.length > shown.length) $("sizes").append(make("p", {class: "soft"}, `and ${all.length - shown.length} smaller ones`));
+  if (all.length > shown.length) $("sizes").append(make("p", {class: "soft"}, `and ${all.length - shown.length} smaller ${all.length - shown.length === 1 ? "one" : "ones"}`));
   load();
   details();
 }

@@ -6,7 +6,8 @@ function show() {
   planned = false;
   const [word, kind] = stateNow();
   const job = status && status.shards.map(s => s.job).find(Boolean) || model.job;
-  $("title").textContent = job && job !== "default" ? `${job} — ${title}` : title;
+  const several = title.split(","), named = several.length > 1 ? `${several[0]} and ${several.length - 1} more` : title;
+  $("title").textContent = job && job !== "default" ? `${job} — ${named}` : named;
   document.title = `${word} — ${$("title").textContent}`;
   $("state").textContent = word; $("state").className = "pill " + kind;
   $("since").textContent = model.first === null ? "" : `${model.trainers.size} trainers, ${status ? status.shards.length + " pserver ports, " : ""}seen for ${duration(model.last - model.first)}`;
