@@ -7,7 +7,9 @@
 #include "base/suggest.h"
 #include "base/terminal.h"
 #include "base/wrap.h"
+#include "exec/gpu.h"
 #include "layers/registry.h"
+#include "options/environment.h"
 #include "options/program.h"
 #include "trainer/job_file.h"
 #include "trainer/trainer.h"
@@ -156,15 +158,36 @@ void explain_all(const std::string& name) {
           name, "'", did_you_mean(name, known), "; paddle list_layers lists all");
 }
 
+void print_ops(const std::string& title, const std::vector<std::string>& types) {
+  std::string line = " ";
+  for (const std::string& type : types) line += " " + type;
+  std::cout << title << "\n" << wrapped(line, page_columns, 0) << "\n";
+}
+
+// The ops of a program, by where they are computed in a job with --use_gpu=true.
+void print_gpu_ops() {
+  const GpuOps ops = gpu_ops(gpu_kind(variable(current_environment(), "PADDLE_CUDA_DEVICE")));
+  const size_t with = ops.with_kernel.size(), all = with + ops.without.size();
+  print_ops(text(with, " of ", all, " ops (", 100 * with / all, " %) compute on a GPU:"),
+            ops.with_kernel);
+  print_ops("The others run on the CPU, between copies:", ops.without);
+}
+
 }  // namespace
 
 int list_layers_main(std::span<const std::string> arguments) {
   if (answer_usage(arguments,
-                   "usage: paddle list_layers [NAME …]\n"
+                   "usage: paddle list_layers [NAME … | --device=cuda]\n"
                    "Prints what a job file may hold: layers, optimizers, schedules, initializers\n"
-                   "and data formats with their keys, as Markdown. With names: explains these.\n",
+                   "and data formats with their keys, as Markdown. With names: explains these.\n"
+                   "With --device=cuda: prints which ops compute on a GPU.\n",
                    std::cout))
     return 0;
+  if (arguments.size() == 1 && arguments[0] == "--device=cuda") {
+    print_gpu_ops();
+    std::cout << std::flush;
+    return 0;
+  }
   if (arguments.empty()) print_page();
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (i > 0) std::cout << "\n";

@@ -17,13 +17,18 @@ std::string module_name(GpuKind kind) {
   return kind == GpuKind::real ? "libpaddle_cuda.so" : "libpaddle_cuda_emulated.so";
 }
 
-// Where the program lies that has this code.
+// Where the program or the Python extension lies that has this code.
 fs::path own_directory() {
+  Dl_info own = {};
   std::error_code failed;
-  return fs::canonical("/proc/self/exe", failed).parent_path();
+  const bool extension = dladdr(reinterpret_cast<const void*>(&module_name), &own) != 0 &&
+                         own.dli_fname != nullptr &&
+                         std::string_view(own.dli_fname).ends_with(".so");
+  return fs::canonical(extension ? own.dli_fname : "/proc/self/exe", failed).parent_path();
 }
 
-// Beside the program, where it is installed, or in the build directory of the program or the test.
+// Beside the program, where it is installed, or in the build directory of the program, the test or
+// the extension.
 fs::path find_module(const std::string& name) {
   const fs::path own = own_directory();
   std::error_code failed;
@@ -43,8 +48,8 @@ Loaded load(GpuKind kind) {
   const std::string name = module_name(kind);
   const fs::path path = find_module(name);
   if (path.empty())
-    return {nullptr, text("there is no ", name,
-                          " beside the program: there are no kernels for real GPUs yet")};
+    return {nullptr,
+            text("there is no ", name, " beside the program (a build with -Dcuda=enabled has it)")};
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (library == nullptr) return {nullptr, text("cannot load ", path.string(), ": ", dlerror())};
   const auto get = reinterpret_cast<GetGpuModule>(dlsym(library, gpu_module_symbol));
@@ -79,11 +84,27 @@ int count_gpus(GpuKind kind, std::string& why) {
   return l.module == nullptr ? 0 : l.module->count(why);
 }
 
-std::shared_ptr<Gpu> open_gpu(GpuKind kind, int index) {
+// What depends on an op's attributes (on_host) is left out: its other forms have a kernel.
+GpuOps gpu_ops(GpuKind kind) {
+  const Loaded& l = loaded(kind);
+  require(l.module != nullptr, Error::Kind::config,
+          "cannot look into the kernels for GPUs: ", l.problem);
+  GpuOps out;
+  for (const std::string& type : op_types()) {
+    const OpDef& def = op_def(type);
+    if (def.bind == nullptr) continue;  // never runs as it is
+    Op plain{.type = type, .attrs = def.attrs};
+    const bool runs = l.module->find_op(type) != nullptr && !(def.on_host && def.on_host(plain));
+    (runs ? out.with_kernel : out.without).push_back(type);
+  }
+  return out;
+}
+
+std::shared_ptr<Gpu> open_gpu(GpuKind kind, int index, const std::string& on_cpu) {
   std::string why;
   const int count = count_gpus(kind, why);
   require(count > 0, Error::Kind::config, "cannot compute on a GPU: ", why,
-          "; compute on the CPU with --use_gpu=false");
+          "; compute on the CPU with ", on_cpu);
   const Loaded& l = loaded(kind);
   auto gpu = std::make_shared<Gpu>(*l.module, l.module->open(index, host_products()));
   log_info(text("computing on GPU ", index, " (", gpu->device()->name(), ")"));

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "graph/gpu_module.h"
 
@@ -36,8 +37,16 @@ class Gpu {
 };
 
 // GPU number `index`. Throws Error(config), with what to do, where there is no module, no driver or
-// no such GPU.
-std::shared_ptr<Gpu> open_gpu(GpuKind kind, int index);
+// no such GPU; `on_cpu` is how the caller's user computes on the CPU.
+std::shared_ptr<Gpu> open_gpu(GpuKind kind, int index,
+                              const std::string& on_cpu = "--use_gpu=false");
+
+// The types of all ops that run in a process, in two lists. Throws Error(config) where there is no
+// module.
+struct GpuOps {
+  std::vector<std::string> with_kernel, without;
+};
+GpuOps gpu_ops(GpuKind kind);
 
 // How many GPUs there are; with 0 `why` says why.
 int count_gpus(GpuKind kind, std::string& why);

@@ -309,6 +309,9 @@ void Plan::bind_kernels() {
     const OpDef* device = device_op(s);
     s.on_device = device != nullptr;
     if (options_.gpu) s.reads = reads_of(s);
+    if (options_.gpu && (s.op.type == "push" || s.op.type == "pull"))
+      for (const int v : s.reads)
+        if (vars_[static_cast<size_t>(v)].home == Home::scope) exchanged_.push_back(v);
     const auto view_of = [&](int v) {
       if (v < 0) return &nothing_;
       PlanVar& var = vars_[static_cast<size_t>(v)];

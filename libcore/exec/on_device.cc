@@ -8,10 +8,15 @@
 
 namespace paddle {
 
+namespace {
+uint64_t view_bytes(const View& v) { return static_cast<uint64_t>(v.numel()) * size_of(v.dtype); }
+}  // namespace
+
 // The definition with the kernel for the GPU; null where the op runs on the CPU. Selected rows stay
 // in the host's memory: their ids are read there.
 const OpDef* Plan::device_op(const Step& step) const {
   if (!options_.gpu) return nullptr;
+  if (step.def->on_host != nullptr && step.def->on_host(step.op)) return nullptr;
   const auto rows = [&](int v) {
     return v >= 0 && vars_[static_cast<size_t>(v)].meta.kind == VarKind::selected_rows;
   };
@@ -53,7 +58,7 @@ void Plan::place_on_device() {
     if (v.home == Home::temp && host != nullptr)
       v.device_view.data = static_cast<std::byte*>(device_arena_.data()) +
                            (static_cast<std::byte*>(host) - static_cast<std::byte*>(arena_.raw()));
-    const auto bytes = static_cast<size_t>(v.view.numel()) * size_of(v.view.dtype);
+    const size_t bytes = view_bytes(v.view);
     if (v.home == Home::feed) v.device.reserve(device, bytes);
     if (v.home == Home::feed) v.device_view.data = v.device.data();
   }
@@ -68,6 +73,10 @@ void Plan::bring_roots() {
 void Plan::begin_on_device() {
   const std::shared_ptr<Accelerator>& device = options_.gpu->device();
   for (const int f : feeds_) vars_[static_cast<size_t>(f)].current = {};
+  for (const int i : exchanged_) {
+    const Variable& variable = *vars_[static_cast<size_t>(i)].variable;
+    variable.pinned.hold(device, variable.tensor);
+  }
   for (const int i : scope_vars_) {
     PlanVar& v = vars_[static_cast<size_t>(i)];
     const Variable& variable = *v.variable;
@@ -81,30 +90,54 @@ void Plan::begin_on_device() {
 void Plan::to_host(int var) {
   PlanVar& v = vars_[static_cast<size_t>(var)];
   Copies& now = current(v);
-  const auto bytes = static_cast<size_t>(v.view.numel()) * size_of(v.view.dtype);
-  if (!now.host && bytes > 0)
+  const size_t bytes = view_bytes(v.view);
+  if (!now.host && bytes > 0) {
+    const auto alone = options_.gpu->device()->lock();
     options_.gpu->device()->download(v.view.data, v.device_view.data, bytes);
+  }
   now.host = true;
 }
 
 void Plan::to_device(int var) {
   PlanVar& v = vars_[static_cast<size_t>(var)];
   Copies& now = current(v);
-  const auto bytes = static_cast<size_t>(v.view.numel()) * size_of(v.view.dtype);
+  const size_t bytes = view_bytes(v.view);
   if (!now.device && bytes > 0)
     options_.gpu->device()->upload(v.device_view.data, v.view.data, bytes);
   now.device = true;
 }
 
+uint64_t Plan::gpu_traffic() const {
+  uint64_t bytes = 0;
+  for (const Step& s : steps_) {
+    if (!s.on_device) continue;
+    for (const std::vector<int>* list : {&s.reads, &s.out})
+      for (const int v : *list)
+        if (v >= 0) bytes += view_bytes(vars_[static_cast<size_t>(v)].view);
+  }
+  return bytes;
+}
+
+uint64_t Plan::gpu_memory() const {
+  uint64_t bytes = arena_bytes();
+  for (const PlanVar& v : vars_)
+    if (v.home != Home::temp) bytes += view_bytes(v.view);
+  return bytes;
+}
+
 void Plan::run_with_gpu(const Step& step, uint64_t number, Remote* remote) {
   Accelerator& gpu = *options_.gpu->device();
+  auto alone = gpu.lock();
   gpu.running(step.def->type.c_str());
   for (const int v : step.reads) step.on_device ? to_device(v) : to_host(v);
-  if (step.on_device)
+  if (step.on_device) {
     step.kernel(Run(step.args.data(), Device(device_.pool(), gpu), device_scratch_, step.seed,
                     number, remote));
-  else
+  } else {
+    alone.unlock();  // other plans go on while this one computes on the CPU, or waits for pservers
     step.kernel(Run(step.args.data(), device_, scratch_, step.seed, number, remote));
+    alone.lock();
+  }
   for (const int v : step.out)
     if (v >= 0) current(vars_[static_cast<size_t>(v)]) = {!step.on_device, step.on_device};
   gpu.running(nullptr);

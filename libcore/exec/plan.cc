@@ -269,7 +269,10 @@ void Plan::run_steps(uint64_t step) {
   for (Step& s : steps_) {
     const auto start = std::chrono::steady_clock::now();
     run_step(s, step);
-    if (s.on_device) options_.gpu->device()->wait();
+    if (s.on_device) {
+      const auto alone = options_.gpu->device()->lock();
+      options_.gpu->device()->wait();
+    }
     const double took =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     s.least = s.calls == 0 ? took : std::min(s.least, took);

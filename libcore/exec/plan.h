@@ -71,6 +71,11 @@ class Plan {
   // The ops in order of execution, with their costs where PlanOptions::profile is set.
   std::vector<OpCost> profile() const;
   size_t arena_bytes() const { return arena_.empty() ? 0 : arena_.bytes(); }
+  // With a GPU, after a run: the device, the bytes that the kernels of a step read and write there
+  // at least, and those that its variables take.
+  const std::shared_ptr<Gpu>& gpu() const { return options_.gpu; }
+  uint64_t gpu_traffic() const;
+  uint64_t gpu_memory() const;
 
  private:
   enum class Home { temp, feed, scope };
@@ -161,6 +166,7 @@ class Plan {
   std::unordered_map<std::string, int> index_;
   std::vector<Step> steps_;
   std::vector<int> feeds_, fetches_, scope_vars_;
+  std::vector<int> exchanged_;  // of the scope, pushed or pulled; known where there is a GPU
   std::vector<const Lod*>
       feed_lods_;  // the offsets of each feed, read by every variable that shares them
   std::vector<std::vector<size_t>> feed_lod_sizes_;  // what the layout was made for

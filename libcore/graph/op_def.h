@@ -61,6 +61,9 @@ struct OpDef {
   bool (*keeps_other_rows)(const Op&) = nullptr;
   // Of optimizer ops: {input slot of a state, setting of a table's rule that is its first value}.
   std::vector<std::pair<std::string, std::string>> first_values = {};
+  // Whether the op runs on the CPU also where its family has kernels for a GPU: it reads elements
+  // on the host, or belongs to rows that are updated there.
+  bool (*on_host)(const Op&) = nullptr;
   // Does more than write its outputs: a plan runs it also where nothing reads them.
   bool has_effect = false;
 };

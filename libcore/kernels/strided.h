@@ -87,7 +87,11 @@ class Strided {
 #endif
   int rank_ = 0;
   int64_t total_ = 1;
+#ifdef PS_GPU  // the emulated device looks for pointers in all of a functor
+  int64_t dims_[max_loops] = {}, a_[max_loops] = {}, b_[max_loops] = {};
+#else
   int64_t dims_[max_loops], a_[max_loops], b_[max_loops];
+#endif
 };
 
 #ifndef PS_GPU

@@ -14,7 +14,7 @@ struct DataNormColumn {
   int64_t rows, width;
   const T *x, *size, *sum, *squares;
   T *y, *means, *scales;
-  void operator()(int64_t c) const {
+  PS_HD void operator()(int64_t c) const {
     const T mean = sum[c] / size[c], scale = std::sqrt(size[c] / squares[c]);
     means[c] = mean;
     scales[c] = scale;
@@ -28,7 +28,7 @@ struct DataNormColumnGrad {
   T epsilon;
   const T *x, *means, *scales, *dy;
   T *dx, *dsize, *dsum, *dsquares;  // any may be null
-  void operator()(int64_t c) const {
+  PS_HD void operator()(int64_t c) const {
     T sum = 0, squares = 0;
     for (int64_t r = 0; r < rows; ++r) {
       const T value = x[r * width + c], d = value - means[c];

@@ -228,7 +228,8 @@ std::vector<OpDef> fused_ops() {
        .out = {{"Out"}},
        .attrs = {{"pooltype", std::string("SUM")}, {"padding_idx", int64_t{-1}}},
        .infer = infer_embedding_pool,
-       .bind = bind_embedding_pool},
+       .bind = bind_embedding_pool,
+       .on_host = [](const Op&) { return true; }},  // as its table, which is updated there
       {.type = "fused_embedding_seq_pool_grad",
        .in = {{"W"}, {"Ids"}, {"Out@GRAD"}},
        .out = {{"W@GRAD"}},

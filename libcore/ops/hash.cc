@@ -14,18 +14,18 @@ constexpr uint64_t prime1 = 0x9E3779B185EBCA87ull, prime2 = 0xC2B2AE3D27D4EB4Ful
                    prime5 = 0x27D4EB2F165667C5ull;
 
 template <class T>
-T load_at(const unsigned char* p) {
+PS_HD T load_at(const unsigned char* p) {
   T out;
   std::memcpy(&out, p, sizeof(T));
   return out;
 }
 
-uint64_t xxh_round(uint64_t sum, uint64_t input) {
+PS_HD uint64_t xxh_round(uint64_t sum, uint64_t input) {
   return std::rotl(sum + input * prime2, 31) * prime1;
 }
 
 // XXH64 of `n` bytes, on little-endian machines.
-uint64_t xxh64(const unsigned char* p, size_t n, uint64_t seed) {
+PS_HD uint64_t xxh64(const unsigned char* p, size_t n, uint64_t seed) {
   const unsigned char* const end = p + n;
   uint64_t h = seed + prime5;
   if (n >= 32) {
@@ -52,7 +52,7 @@ struct HashRow {
   uint64_t mod;
   const T* x;
   int64_t* out;
-  void operator()(int64_t row) const {
+  PS_HD void operator()(int64_t row) const {
     for (int64_t k = 0; k < hashes; ++k)
       out[row * hashes + k] = static_cast<int64_t>(
           xxh64(reinterpret_cast<const unsigned char*>(x + row * width),

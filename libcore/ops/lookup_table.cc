@@ -124,6 +124,9 @@ Kernel bind_lookup_grad(const Bind& b) {
   });
 }
 
+// The rows of such a table are updated on the host: a copy for each lookup would be all of it.
+bool is_sparse(const Op& op) { return op.attrs.get<bool>("is_sparse", false); }
+
 void add(std::vector<OpDef>& defs, const std::string& type) {
   // The names after grad_inplace are the transpiler's: they travel with the op into the program.
   const Attrs attrs{
@@ -136,7 +139,8 @@ void add(std::vector<OpDef>& defs, const std::string& type) {
                   .attrs = attrs,
                   .infer = infer_lookup,
                   .bind = bind_lookup,
-                  .grad = {type + "_grad", {"W", "Ids", "Out@GRAD"}, {"W@GRAD"}}});
+                  .grad = {type + "_grad", {"W", "Ids", "Out@GRAD"}, {"W@GRAD"}},
+                  .on_host = is_sparse});
   defs.push_back({.type = type + "_grad",
                   .in = {{"W"}, {"Ids"}, {"Out@GRAD"}},
                   .out = {{"W@GRAD", SlotDef::optional}},

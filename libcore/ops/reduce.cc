@@ -202,7 +202,7 @@ void product_grad(const Run& r, const Shape& shape, const Mask& m, const T* x, c
   const Reduction red = reduction(shape, m);
   const int64_t n = shape.numel(), kept = red.kept();
   T *others = nullptr, *zeros = nullptr;
-  Scratch memory;  // the plan's is used by the reductions below
+  Scratch memory = r.scratch.another();  // the plan's is used by the reductions below
   if (find_value(r, kept, out, T(0)) >= 0) {
     T* changed = memory.get<T>(n + 2 * kept);
     others = changed + n;

@@ -43,7 +43,7 @@ struct SampledRow {
   const int64_t *label, *common;  // the classes of this batch
   int64_t *samples, *sampled_label;
   T *probability, *out;
-  void operator()(int64_t row) const {
+  PS_HD void operator()(int64_t row) const {
     const int64_t n = own + drawn;
     for (int64_t j = 0; j < n; ++j) {
       const int64_t c = j < own ? label[row * own + j] : common[j - own];
@@ -67,7 +67,7 @@ struct SampledRowGrad {
   const int64_t* samples;
   const T* dout;
   T* dlogits;
-  void operator()(int64_t row) const {
+  PS_HD void operator()(int64_t row) const {
     for (int64_t c = 0; c < classes; ++c) dlogits[row * classes + c] = 0;
     for (int64_t j = 0; j < n; ++j)
       dlogits[row * classes + samples[row * n + j]] += dout[row * n + j];

@@ -28,7 +28,7 @@ void check_expand(const Infer& i) {
           " LoD levels of ", i.describe("Y"));
 }
 
-void infer_expand(Infer& i) {
+void infer_expand_sequences(Infer& i) {
   check_expand(i);
   const Meta &x = i.in("X"), &y = i.in("Y");
   Shape out = x.shape;
@@ -52,7 +52,7 @@ void infer_expand(Infer& i) {
   i.make_lod("Out", x.lod ? Lod{offsets} : Lod{});
 }
 
-void infer_expand_grad(Infer& i) {
+void infer_expand_sequences_grad(Infer& i) {
   check_expand(i);
   i.out_like("X@GRAD", "X");
 }
@@ -62,7 +62,7 @@ Repeats repeats_of(const View& x, const View& y, int ref_level) {
   return repeats(x.lod, *y.lod, ref_level);
 }
 
-Kernel bind_expand(const Bind& b) {
+Kernel bind_expand_sequences(const Bind& b) {
   const Arg x = b.in("X"), y = b.in("Y"), out = b.out("Out");
   const auto level = b.attr<int32_t>("ref_level");
   return [=](const Run& r) {
@@ -72,7 +72,7 @@ Kernel bind_expand(const Bind& b) {
   };
 }
 
-Kernel bind_expand_grad(const Bind& b) {
+Kernel bind_expand_sequences_grad(const Bind& b) {
   const Arg x = b.in("X"), y = b.in("Y"), dout = b.in("Out@GRAD"), dx = b.out("X@GRAD");
   if (!dx) return [](const Run&) {};
   const auto level = b.attr<int32_t>("ref_level");
@@ -93,16 +93,16 @@ std::vector<OpDef> sequence_expand_ops() {
        .in = {{"X"}, {"Y"}},
        .out = {{"Out"}},
        .attrs = {{"ref_level", -1}},
-       .infer = infer_expand,
-       .bind = bind_expand,
+       .infer = infer_expand_sequences,
+       .bind = bind_expand_sequences,
        .grad = {"sequence_expand_grad", {"X", "Y", "Out@GRAD"}, {"X@GRAD"}},
        .shape_only = {"Y"}},
       {.type = "sequence_expand_grad",
        .in = {{"X"}, {"Y"}, {"Out@GRAD"}},
        .out = {{"X@GRAD", SlotDef::optional}},
        .attrs = {{"ref_level", -1}},
-       .infer = infer_expand_grad,
-       .bind = bind_expand_grad,
+       .infer = infer_expand_sequences_grad,
+       .bind = bind_expand_sequences_grad,
        .shape_only = {"X", "Y"}},
   };
 }

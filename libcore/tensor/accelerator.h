@@ -4,17 +4,30 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 
 namespace paddle {
 
-// One thread at a time. All calls throw Error(config) where the device has not enough memory and
-// Error(io) where it fails.
+// What was asked of a device so far.
+struct DeviceWork {
+  uint64_t launches = 0, products = 0, product_flops = 0;
+  uint64_t uploads = 0, uploaded = 0, downloads = 0, downloaded = 0;  // calls and bytes
+  uint64_t pinned = 0;                                                // bytes, at present
+};
+
+// One thread at a time, which holds lock(): DeviceMemory, Scope and plans do. All calls throw
+// Error(config) where the device has not enough memory and Error(io) where it fails.
 class Accelerator {
  public:
   virtual ~Accelerator() = default;
+  // The device for this thread alone, for whole ops; a thread may lock it again.
+  [[nodiscard]] std::unique_lock<std::recursive_mutex> lock() {
+    return std::unique_lock<std::recursive_mutex>(one_thread_);
+  }
   virtual std::string name() const = 0;
   // Memory that is aligned as a Tensor's is; the content is undefined.
   virtual void* allocate(size_t bytes) = 0;
@@ -25,10 +38,19 @@ class Accelerator {
   virtual void download(void* to, const void* from, size_t bytes) = 0;
   // Within the device.
   virtual void copy(void* to, const void* from, size_t bytes) = 0;
+  // Memory of the host that copies are made of or to again and again: where that works, it is kept
+  // in place for them until unpin(), so that the device copies by itself.
+  virtual void pin(void* memory, size_t bytes) noexcept = 0;
+  virtual void unpin(void* memory) noexcept = 0;
   // Returns when all that was started is done.
   virtual void wait() = 0;
   // The op that runs from now on, for messages; null for none. The text must outlive its use.
   virtual void running(const char* op) noexcept = 0;
+
+  DeviceWork work;  // counted by the module
+
+ private:
+  std::recursive_mutex one_thread_;
 };
 
 // Memory of an accelerator, given back with this object. Keeps the accelerator, which its owner
@@ -47,7 +69,9 @@ class DeviceMemory {
     return *this;
   }
   ~DeviceMemory() {
-    if (data_ != nullptr) device_->release(data_);
+    if (data_ == nullptr) return;
+    const auto alone = device_->lock();
+    device_->release(data_);
   }
 
   // At least so many bytes of this device; whether the memory is new, and so without content.
@@ -55,6 +79,7 @@ class DeviceMemory {
     if (holds(device, bytes)) return false;
     *this = DeviceMemory();  // before the new memory is asked for
     device_ = device;
+    const auto alone = device->lock();
     data_ = device->allocate(bytes > 0 ? bytes : 1);
     bytes_ = bytes;
     return true;

@@ -46,6 +46,9 @@ class Scratch {
   explicit Scratch(std::shared_ptr<Accelerator> accelerator)
       : accelerator_(std::move(accelerator)) {}
 
+  // Other memory of the same device.
+  Scratch another() const { return Scratch(accelerator_); }
+
   template <class T>
   T* get(int64_t count) {
     return static_cast<T*>(bytes(static_cast<size_t>(count) * sizeof(T)));

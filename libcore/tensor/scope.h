@@ -16,6 +16,40 @@
 
 namespace paddle {
 
+// A tensor of the host that copies of a GPU are made of or to in every step. Keeps the tensor,
+// whose memory may not go while it is pinned.
+class PinnedTensor {
+ public:
+  PinnedTensor() = default;
+  PinnedTensor(PinnedTensor&& other) noexcept
+      : device_(std::move(other.device_)), tensor_(std::exchange(other.tensor_, {})) {}
+  PinnedTensor& operator=(PinnedTensor&& other) noexcept {
+    std::swap(device_, other.device_);
+    std::swap(tensor_, other.tensor_);
+    return *this;
+  }
+  ~PinnedTensor() {
+    if (tensor_.empty()) return;
+    const auto alone = device_->lock();
+    device_->unpin(tensor_.raw());
+  }
+
+  // This tensor in place of the one before.
+  void hold(const std::shared_ptr<Accelerator>& device, const Tensor& tensor) {
+    if (device == device_ && tensor.raw() == tensor_.raw()) return;
+    *this = PinnedTensor();
+    if (tensor.empty() || tensor.bytes() == 0) return;
+    device_ = device;
+    tensor_ = tensor;
+    const auto alone = device_->lock();
+    device_->pin(tensor_.raw(), tensor_.bytes());
+  }
+
+ private:
+  std::shared_ptr<Accelerator> device_;
+  Tensor tensor_;
+};
+
 // The value of a variable: a tensor, or selected rows where `rows` is set. A plan that runs on a
 // GPU keeps the tensor's elements there (`device`), and then those in the tensor may be old.
 struct Variable {
@@ -23,15 +57,25 @@ struct Variable {
   std::unique_ptr<SelectedRows> rows;
   // Where the elements are does not change the value.
   mutable DeviceMemory device;
+  mutable PinnedTensor pinned;
   mutable Copies current;
 };
 
 // Brings the tensor's elements back from the GPU if they are newer there.
 inline void bring_to_host(const Variable& v) {
   if (v.current.host) return;
-  if (v.tensor.bytes() > 0)
+  if (v.tensor.bytes() > 0) {
+    const auto alone = v.device.device().lock();
     v.device.device().download(v.tensor.raw(), v.device.data(), v.tensor.bytes());
+  }
   v.current.host = true;
+}
+
+// The same, for who may write them: before a plan next reads them on the GPU, they are sent there.
+inline void take_to_host(const Variable& v) {
+  if (v.device.empty()) return;
+  bring_to_host(v);
+  v.current.device = false;
 }
 
 // Not thread safe; one scope belongs to one executor at a time. Who asks for a variable may read
@@ -92,10 +136,7 @@ class Scope {
  private:
   template <class V>
   static V& on_host(V& v) {
-    if (!v.device.empty()) {
-      bring_to_host(v);
-      v.current.device = false;  // the caller may write
-    }
+    take_to_host(v);
     return v;
   }
 

@@ -56,10 +56,15 @@ void build(const OpCase& c, Built& b) {
   b.op = block.append(op);
 }
 
-// With PADDLE_TEST_DEVICE=emulated all cases run once more on the emulated GPU.
+// With PADDLE_TEST_DEVICE=emulated all cases run once more on the emulated GPU, with `real` on one.
+std::shared_ptr<Gpu> open_test_gpu() {
+  const char* device = std::getenv("PADDLE_TEST_DEVICE");
+  if (device == nullptr) return nullptr;
+  return open_gpu(gpu_kind(device == std::string("real") ? "" : device), 0);
+}
+
 const std::shared_ptr<Gpu>& test_gpu() {
-  static const std::shared_ptr<Gpu> gpu =
-      std::getenv("PADDLE_TEST_DEVICE") != nullptr ? open_gpu(GpuKind::emulated, 0) : nullptr;
+  static const std::shared_ptr<Gpu> gpu = open_test_gpu();
   return gpu;
 }
 

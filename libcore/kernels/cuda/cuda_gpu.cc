@@ -3,6 +3,8 @@
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 
+#include <map>
+
 #include "kernels/cuda/gpu.h"
 #include "kernels/cuda/open_gpu.h"
 
@@ -28,7 +30,7 @@ int whole(int64_t n) {
 class CudaGpu : public Gpu {
  public:
   explicit CudaGpu(int index) : index_(index) {
-    check(cudaSetDevice(index_), "start");
+    use();
     cudaStream_t stream = nullptr;
     check(cudaStreamCreate(&stream), "make a stream");
     stream_ = stream;
@@ -50,6 +52,7 @@ class CudaGpu : public Gpu {
   }
 
   void* allocate(size_t bytes) override {
+    use();
     void* memory = nullptr;
     const cudaError_t e = cudaMalloc(&memory, bytes);
     if (e == cudaErrorMemoryAllocation) {
@@ -66,18 +69,42 @@ class CudaGpu : public Gpu {
   void release(void* memory) noexcept override { cudaFree(memory); }
 
   void upload(void* to, const void* from, size_t bytes) override {
+    use();
+    count_upload(bytes);
     // Of pageable memory the call returns when `from` has been read.
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream()), "take a copy");
+    if (pinned_.count(const_cast<void*>(from)) > 0) wait();
   }
   void download(void* to, const void* from, size_t bytes) override {
+    use();
+    count_download(bytes);
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream()), "give a copy");
     wait();
   }
   void copy(void* to, const void* from, size_t bytes) override {
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream()), "copy");
   }
+  // What cannot be pinned is copied through memory of the driver.
+  void pin(void* memory, size_t bytes) noexcept override {
+    cudaSetDevice(index_);
+    if (cudaHostRegister(memory, bytes, cudaHostRegisterDefault) == cudaSuccess)
+      pinned_[memory] = bytes;
+    else
+      cudaGetLastError();  // is not an error of what comes next
+    work.pinned += pinned_.count(memory) > 0 ? bytes : 0;
+  }
+  void unpin(void* memory) noexcept override {
+    const auto at = pinned_.find(memory);
+    if (at == pinned_.end()) return;
+    cudaSetDevice(index_);
+    cudaStreamSynchronize(stream());
+    cudaHostUnregister(memory);
+    work.pinned -= at->second;
+    pinned_.erase(at);
+  }
   void wait() override { check(cudaStreamSynchronize(stream()), "finish"); }
-  void running(const char*) noexcept override {}
+  // Each thread has a device of its own that its launches go to.
+  void running(const char*) noexcept override { cudaSetDevice(index_); }
 
   // cuBLAS stores by columns: the product of the transposes is the transpose of the product.
   void multiply(const Device&, const Product<float>& p) override {
@@ -92,11 +119,13 @@ class CudaGpu : public Gpu {
   }
 
  private:
+  void use() const { check(cudaSetDevice(index_), "start"); }
   cudaStream_t stream() const { return static_cast<cudaStream_t>(stream_); }
   static cublasOperation_t op(bool transposed) { return transposed ? CUBLAS_OP_T : CUBLAS_OP_N; }
 
   int index_;
   cublasHandle_t blas_ = nullptr;
+  std::map<void*, size_t> pinned_;
 };
 
 }  // namespace
@@ -105,7 +134,12 @@ int count_gpus(std::string& why) {
   int count = 0;
   const cudaError_t e = cudaGetDeviceCount(&count);
   if (e == cudaSuccess && count > 0) return count;
-  why = e == cudaSuccess ? "this machine has none" : cudaGetErrorString(e);
+  if (e == cudaErrorInsufficientDriver)  // also where there is none
+    why = text("no driver of an NVIDIA GPU is loaded that knows CUDA ", CUDART_VERSION / 1000, ".",
+               CUDART_VERSION % 1000 / 10);
+  else
+    why = e == cudaSuccess || e == cudaErrorNoDevice ? "this machine has none"
+                                                     : cudaGetErrorString(e);
   return 0;
 }
 

@@ -1,6 +1,7 @@
 // The emulated device: a mapping of memory that only kernels and copies may use. While other code
 // runs it is inaccessible, so that host code which reads or writes the device's memory, as no GPU
-// would let it, ends the process with a message that names the op.
+// would let it, ends the process with a message that names the op. Kernels and copies wait in a
+// queue, as in a stream, and run some later than others.
 #include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -9,8 +10,12 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <deque>
 #include <iterator>
 #include <map>
+#include <random>
+#include <utility>
+#include <vector>
 
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/open_gpu.h"
@@ -56,6 +61,8 @@ void on_fault(int signal, siginfo_t* info, void* context) {
 
 size_t rounded(size_t bytes) { return (bytes + border + 255) / 256 * 256; }
 
+constexpr size_t most_waiting = 24;  // kernels and copies
+
 class EmulatedGpu : public Gpu {
  public:
   explicit EmulatedGpu(const HostProducts& products) : products_(products) {
@@ -77,6 +84,7 @@ class EmulatedGpu : public Gpu {
                 " emulated GPUs may be open in a process");
   }
   ~EmulatedGpu() override {
+    run(waiting_.size());
     mapped_->base = nullptr;
     ::munmap(base_, space);
   }
@@ -93,9 +101,10 @@ class EmulatedGpu : public Gpu {
       if (length > size) free_[offset + size] = length - size;
       used_[offset] = bytes;
       end_ = std::max(end_, offset + size);
-      const Opened memory(*this);
+      protect(PROT_READ | PROT_WRITE);
       std::memset(base_ + offset, fresh_byte, bytes);
       std::memset(base_ + offset + bytes, border_byte, size - bytes);
+      protect(PROT_NONE);
       return base_ + offset;
     }
     throw Error(Error::Kind::config, "the emulated GPU has not enough memory for ", bytes,
@@ -106,7 +115,8 @@ class EmulatedGpu : public Gpu {
     auto* p = static_cast<std::byte*>(memory);
     const auto offset = static_cast<size_t>(p - base_);
     const size_t bytes = used_.at(offset), size = rounded(bytes);
-    open();
+    run(waiting_.size());
+    protect(PROT_READ | PROT_WRITE);
     for (size_t i = bytes; i < size; ++i)
       if (p[i] != std::byte{border_byte}) {
         write_text(
@@ -114,7 +124,7 @@ class EmulatedGpu : public Gpu {
             "program\n");
         _exit(1);
       }
-    close();
+    protect(PROT_NONE);
     used_.erase(offset);
     auto gap = free_.emplace(offset, size).first;
     if (const auto next = std::next(gap); next != free_.end() && offset + size == next->first) {
@@ -130,34 +140,60 @@ class EmulatedGpu : public Gpu {
 
   void upload(void* to, const void* from, size_t bytes) override {
     check_range(to, bytes);
-    const Opened memory(*this);
-    std::memcpy(to, from, bytes);
+    count_upload(bytes);
+    const auto* first = static_cast<const std::byte*>(from);
+    enqueue([to, copy = std::vector<std::byte>(first, first + bytes)] {
+      std::memcpy(to, copy.data(), copy.size());
+    });
   }
   void download(void* to, const void* from, size_t bytes) override {
     check_range(from, bytes);
-    const Opened memory(*this);
-    std::memcpy(to, from, bytes);
+    count_download(bytes);
+    enqueue([=] { std::memcpy(to, from, bytes); });
+    wait();
   }
   void copy(void* to, const void* from, size_t bytes) override {
     check_range(to, bytes);
     check_range(from, bytes);
-    const Opened memory(*this);
-    std::memmove(to, from, bytes);
+    enqueue([=] { std::memmove(to, from, bytes); });
   }
-  void wait() override {}
+  void wait() override { run(waiting_.size()); }
+  void pin(void* memory, size_t bytes) noexcept override {
+    pinned_[memory] = bytes;
+    work.pinned += bytes;
+  }
+  void unpin(void* memory) noexcept override {
+    const auto at = pinned_.find(memory);
+    if (at == pinned_.end()) return;
+    work.pinned -= at->second;
+    pinned_.erase(at);
+  }
   void running(const char* op) noexcept override { mapped_->op = op; }
 
-  void multiply(const Device& device, const Product<float>& p) override {
-    multiply(device, products_.f32, p);
-  }
-  void multiply(const Device& device, const Product<double>& p) override {
-    multiply(device, products_.f64, p);
-  }
+  void multiply(const Device&, const Product<float>& p) override { multiply(products_.f32, p); }
+  void multiply(const Device&, const Product<double>& p) override { multiply(products_.f64, p); }
 
-  void open() override { protect(PROT_READ | PROT_WRITE); }
-  void close() noexcept override { protect(PROT_NONE); }
+  // Now and then some of what waits is run.
+  void enqueue(std::function<void()> work) override {
+    waiting_.emplace_back(mapped_->op.load(), std::move(work));
+    const bool full = waiting_.size() >= most_waiting;
+    if (full || delays_() % 8 == 0) run(full ? most_waiting / 2 : delays_() % waiting_.size());
+  }
   void check_argument(const void* p) const override {
     if (p != nullptr) check_range(p, 0);
+  }
+  // What is aligned as a pointer and leads to memory that is there counts as one.
+  void check_members(const void* object, size_t bytes) const override {
+    for (size_t at = 0; at + sizeof(void*) <= bytes; at += sizeof(void*)) {
+      uintptr_t word = 0;
+      std::memcpy(&word, static_cast<const std::byte*>(object) + at, sizeof word);
+      const auto* p = reinterpret_cast<const std::byte*>(word);
+      if (p >= base_ && p < base_ + space)
+        check_range(p, 0);
+      else
+        require(word < (uintptr_t{1} << 32) || !is_mapped(word), Error::Kind::io,
+                "a kernel of the emulated GPU was given memory of the host");
+    }
   }
 
  private:
@@ -166,6 +202,12 @@ class EmulatedGpu : public Gpu {
     if (::mprotect(base_, (end_ + 4095) / 4096 * 4096, how) == 0) return;
     write_text("cannot protect the memory of the emulated GPU\n");
     _exit(1);
+  }
+
+  static bool is_mapped(uintptr_t address) {
+    unsigned char resident = 0;
+    return address < (uintptr_t{1} << 47) &&
+           ::mincore(reinterpret_cast<void*>(address / 4096 * 4096), 1, &resident) == 0;
   }
 
   void check_range(const void* p, size_t bytes) const {
@@ -179,15 +221,35 @@ class EmulatedGpu : public Gpu {
   }
 
   template <class Call, class T>
-  void multiply(const Device& device, Call call, const Product<T>& p) {
+  void multiply(Call call, const Product<T>& p) {
     check_range(p.a, 0);
     check_range(p.b, 0);
     check_range(p.c, 0);
-    const Opened memory(*this);
-    call(Device(device.pool()), p.trans_a, p.trans_b, p.m, p.n, p.k, p.alpha, p.a, p.lda, p.b,
-         p.ldb, p.beta, p.c, p.ldc);
+    enqueue([=, this] {
+      call(Device(pool_), p.trans_a, p.trans_b, p.m, p.n, p.k, p.alpha, p.a, p.lda, p.b, p.ldb,
+           p.beta, p.c, p.ldc);
+    });
   }
 
+  // The first `count` of what waits.
+  void run(size_t count) {
+    if (count == 0) return;
+    const char* now = mapped_->op;
+    protect(PROT_READ | PROT_WRITE);
+    for (; count > 0; --count) {
+      mapped_->op = waiting_.front().first;
+      waiting_.front().second();
+      waiting_.pop_front();
+    }
+    protect(PROT_NONE);
+    mapped_->op = now;
+  }
+
+  // What was started and has not run, with the op that started it.
+  std::deque<std::pair<const char*, std::function<void()>>> waiting_;
+  std::minstd_rand delays_;  // the same in every run
+  std::map<void*, size_t> pinned_;
+  ThreadPool pool_{1};
   Mapped* mapped_ = nullptr;
   HostProducts products_;
   std::byte* base_ = nullptr;

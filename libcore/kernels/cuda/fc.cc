@@ -36,7 +36,11 @@ struct Descend {
 
 template <class T>
 void multiply(const Device& device, const cuda::Product<T>& p) {
-  if (p.m > 0 && p.n > 0) cuda::gpu_of(device).multiply(device, p);
+  if (p.m == 0 || p.n == 0) return;
+  cuda::Gpu& gpu = cuda::gpu_of(device);
+  ++gpu.work.products;
+  gpu.work.product_flops += static_cast<uint64_t>(2 * p.m * p.n * p.k);
+  gpu.multiply(device, p);
 }
 
 // f(A{}) with the activation as a type.

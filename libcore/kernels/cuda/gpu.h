@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 #include "base/error.h"
 #include "tensor/device.h"
@@ -31,6 +32,15 @@ class Gpu : public Accelerator {
   virtual void multiply(const Device& device, const Product<float>& p) = 0;
   virtual void multiply(const Device& device, const Product<double>& p) = 0;
 
+  void count_upload(size_t bytes) {
+    ++work.uploads;
+    work.uploaded += bytes;
+  }
+  void count_download(size_t bytes) {
+    ++work.downloads;
+    work.downloaded += bytes;
+  }
+
   // Memory of the device for one call of a kernel header, overwritten by the next one.
   template <class T>
   T* workspace(int64_t count) {
@@ -48,11 +58,12 @@ class Gpu : public Accelerator {
 #ifdef __CUDACC__
   void* stream() const { return stream_; }  // a cudaStream_t
 #else
-  // Between these two the host may use the device's memory: a kernel or a copy runs.
-  virtual void open() = 0;
-  virtual void close() noexcept = 0;
+  // Runs later, behind what was enqueued before; the device's memory is accessible then.
+  virtual void enqueue(std::function<void()> work) = 0;
   // Throws Error(io) where a kernel was given memory that is not the device's.
   virtual void check_argument(const void* p) const = 0;
+  // The same for the pointers among the members of a functor.
+  virtual void check_members(const void* object, size_t bytes) const = 0;
 #endif
 
  protected:

@@ -37,6 +37,7 @@ __global__ void run_body(int64_t n, Body body, Args... args) {
 template <class Body, class... Args>
 void launch(const Device& device, int64_t n, const Body& body, Args... args) {
   if (n <= 0) return;
+  ++gpu_of(device).work.launches;
   run_body<<<static_cast<unsigned>(blocks_for(n)), block_threads, 0,
              static_cast<cudaStream_t>(gpu_of(device).stream())>>>(n, body, args...);
   const cudaError_t e = cudaGetLastError();
@@ -45,20 +46,18 @@ void launch(const Device& device, int64_t n, const Body& body, Args... args) {
 
 #else
 
-class Opened {
- public:
-  explicit Opened(Gpu& gpu) : gpu_(gpu) { gpu_.open(); }
-  ~Opened() { gpu_.close(); }
-  Opened(const Opened&) = delete;
-  Opened& operator=(const Opened&) = delete;
-
- private:
-  Gpu& gpu_;
-};
-
 template <class Arg>
 void check_argument(const Gpu& gpu, const Arg& arg) {
-  if constexpr (std::is_pointer_v<Arg>) gpu.check_argument(arg);
+  static_assert(std::is_trivially_copyable_v<Arg>, "a GPU gets a copy of the bytes");
+  if constexpr (std::is_pointer_v<Arg>) {
+    gpu.check_argument(arg);
+  } else if constexpr (std::is_class_v<Arg> && !std::is_empty_v<Arg>) {
+#if __has_builtin(__builtin_clear_padding)
+    Arg copy = arg;
+    __builtin_clear_padding(&copy);
+    gpu.check_members(&copy, sizeof copy);
+#endif
+  }
 }
 
 // The last block first, and of each block the last thread: no kernel may count on the order.
@@ -66,11 +65,14 @@ template <class Body, class... Args>
 void launch(const Device& device, int64_t n, const Body& body, Args... args) {
   if (n <= 0) return;
   Gpu& gpu = gpu_of(device);
+  ++gpu.work.launches;
+  check_argument(gpu, body);
   (check_argument(gpu, args), ...);
-  const Opened memory(gpu);
-  const int64_t step = blocks_for(n) * block_threads;
-  for (int64_t thread = std::min(n, step) - 1; thread >= 0; --thread)
-    for (int64_t i = thread; i < n; i += step) body(i, args...);
+  gpu.enqueue([=] {
+    const int64_t step = blocks_for(n) * block_threads;
+    for (int64_t thread = std::min(n, step) - 1; thread >= 0; --thread)
+      for (int64_t i = thread; i < n; i += step) body(i, args...);
+  });
 }
 
 #endif
