@@ -38,6 +38,17 @@ ExchangeOptions exchange_options(const PsOptions& o, const Cut& cut) {
           .geo_memory = o.geo_memory};
 }
 
+// Before values arrive that no pull of a plan takes, or are read by anybody but a plan: they are in
+// the host's memory, and a plan on a GPU reads them there next.
+void take_params(const std::vector<const Variable*>& params) {
+  for (const Variable* v : params) take_to_host(*v);
+}
+
+// Whether geo exchanges parameters behind this step.
+bool exchanges_after(const PsOptions& o, uint64_t step) {
+  return o.geo_steps > 0 && (step + 1) % o.geo_steps == 0;
+}
+
 }  // namespace
 
 PsClient::PsClient(const Cut& cut, Scope& scope, const PsOptions& options,
@@ -70,8 +81,11 @@ PsClient::PsClient(const Cut& cut, Scope& scope, const PsOptions& options,
 
 void PsClient::locate() {
   std::vector<std::byte*> params;
-  for (const ParamGrad& p : cut_.params)
+  params_.clear();
+  for (const ParamGrad& p : cut_.params) {
     params.push_back(static_cast<std::byte*>(scope_.tensor(p.param).raw()));
+    params_.push_back(scope_.find(p.param));
+  }
   exchange_->locate(params);
 }
 
@@ -83,6 +97,7 @@ Rewind PsClient::join(uint64_t first_step) {
 }
 
 Rewind PsClient::rejoin() {
+  take_params(params_);
   const JoinDecision& d = driver_.run(init_, first_step_, end_.joins());
   if (d.action == JoinDecision::Action::over) return {.why = "the job has ended", .over = true};
   steps_.join(d.step, d.place);
@@ -182,6 +197,7 @@ void PsClient::await(const Condition& done) {
 void PsClient::end_step() {
   recoveries_ = 0;
   steps_.end();
+  if (exchanges_after(options_, steps_.range().step)) take_params(params_);
   const bool exchanges = exchange_->end_step();
   const bool sends_rows = geo_ && geo_->end_step();
   if (sends_rows) guarded([&] { send_rows(); });
@@ -221,6 +237,7 @@ void PsClient::exchange_rows() {
 // ---- outside steps
 
 void PsClient::refresh(uint64_t step) {
+  take_params(params_);
   guarded([&] { wait([&] { return exchange_->settled(step) && rows_.settled(step); }); });
   rows_.read_at(step);
 }
@@ -234,6 +251,7 @@ std::optional<uint64_t> PsClient::collect() {
     links_->wait(what, done, [&] { return end_.check(); });
   };
   if (options_.hello.mode == wire::Mode::geo) {
+    take_params(params_);
     guarded([&] {
       if (end_.finished()) exchange_->pull_all();
       wait([&] { return exchange_->none_awaited(); });
@@ -278,6 +296,7 @@ void PsClient::deliver() {
 
 void PsClient::finish(uint64_t step) {
   end_.reached();
+  take_params(params_);
   guarded([&] {
     steps_.end_of_data(step);
     if (geo_) send_rows();

@@ -111,7 +111,8 @@ class PsClient final : public StepExchange {
   JoinDriver driver_;
   JobEnd end_;
   StepTrack steps_;
-  std::string init_;  // digest of the first values
+  std::vector<const Variable*> params_;  // in the scope, since locate()
+  std::string init_;                     // digest of the first values
   uint64_t first_step_ = 0;
   int recoveries_ = 0;  // since the last whole step
   uint64_t reported_lost_ = 0, reported_rows_ = 0;

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/log.h"
@@ -60,13 +61,19 @@ PsOptions ps_options(const Options& o, const Cluster& cluster, const Names& endp
 
 // Null for the CPU.
 std::shared_ptr<Gpu> gpu_of_job(const Options& options, const Environment& environment) {
-  if (!options.flag("use_gpu")) return nullptr;
-  require(options.flag("local"), Error::Kind::config,
-          "--use_gpu=true is for jobs of one process so far: trainers of pservers compute on the "
-          "CPU; leave it away, or train with --local=true");
+  const bool dry_run = options.flag("dry_run");  // counts on the emulated device
+  require(!dry_run || options.text("job") == "time", Error::Kind::config,
+          "--dry_run is for --job=time: it prints what a step asks of a GPU");
+  if (!options.flag("use_gpu") && !dry_run) return nullptr;
   require(options.text("job") != "checkgrad", Error::Kind::config,
           "--job=checkgrad computes on the CPU, in double precision: leave --use_gpu=true away");
-  return open_gpu(gpu_kind(variable(environment, "PADDLE_CUDA_DEVICE")), 0);
+  const GpuKind kind =
+      dry_run ? GpuKind::emulated : gpu_kind(variable(environment, "PADDLE_CUDA_DEVICE"));
+  std::string why;
+  const int count = std::max(1, count_gpus(kind, why));
+  const auto given = static_cast<int>(options.integer("gpu_id"));
+  const auto trainer = static_cast<int>(options.integer("trainer_id") % count);
+  return open_gpu(kind, given < 0 ? trainer : given);
 }
 
 ExecutorOptions executor_options(const Options& options, const Environment& environment,

@@ -15,6 +15,7 @@
 #include "options/environment.h"
 #include "options/program.h"
 #include "options/tables.h"
+#include "trainer/gpu_estimate.h"
 #include "trainer/model_directory.h"
 #include "trainer/train.h"
 #include "trainer/trainer_pages.h"
@@ -76,7 +77,7 @@ int trainer_main(std::span<const std::string> arguments, const std::string& name
   write_record(session.options(), "train", notes, session.file().source);
   if (job == "train") train(session);
   if (job == "test") test_models(session);
-  if (job == "time") measure_time(session);
+  if (job == "time") options.flag("dry_run") ? estimate_gpu_step(session) : measure_time(session);
   if (job == "checkgrad") check_gradients(session);
   return 0;
 }
