@@ -9,6 +9,7 @@
 
 #include "convert.h"
 #include "exec/executor.h"
+#include "exec/gpu.h"
 #include "graph/program.h"
 #include "tensor/scope.h"
 #include "trainer/dataset_pass.h"
@@ -75,12 +76,15 @@ class PyTensor {
 // An executor as Python holds it.
 class PyExecutor {
  public:
-  PyExecutor(int threads, bool check_nan_inf, bool profile);
+  // `gpu` may be null.
+  PyExecutor(int threads, bool check_nan_inf, bool profile, std::shared_ptr<Gpu> gpu);
   // `step` < 0: the program's own count.
   py::list run(const ProgramPtr& program, const ScopePtr& scope, const py::dict& feed,
                const py::list& fetch, bool return_numpy, int64_t step,
                const std::shared_ptr<PyJob>& job);
-  // A pass of `job`'s steps over a data set. Called without the GIL.
+  bool has_gpu() const { return has_gpu_; }
+  // A pass of `job`'s steps over a data set, or, where it is null, of the program's own. Called
+  // without the GIL.
   int64_t run_pass(const ProgramPtr& program, const ScopePtr& scope, std::vector<NextBatch> sources,
                    const PassOptions& options, const std::shared_ptr<PyJob>& job);
   std::vector<OpCost> profile();
@@ -88,6 +92,7 @@ class PyExecutor {
  private:
   void join(const ScopePtr& scope, const std::shared_ptr<PyJob>& job);
 
+  const bool has_gpu_;
   std::mutex mutex_;
   std::shared_ptr<PyJob> job_;  // plans point at it
   std::unique_ptr<Executor> executor_;

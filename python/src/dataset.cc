@@ -77,7 +77,8 @@ PassOptions pass_options(const py::object& source, const Names& feeds, const Nam
   return out;
 }
 
-// Without a job the threads train side by side; with one, the executor's steps go in turn.
+// Without a job the threads train side by side; with one, or on a GPU, the executor's steps go in
+// turn.
 int64_t run_pass(PyExecutor& executor, const ProgramPtr& program, const ScopePtr& scope,
                  const py::object& source, int threads, const Names& feeds, const Names& fetches,
                  int64_t print_period, bool debug, const py::function& on_print,
@@ -85,7 +86,8 @@ int64_t run_pass(PyExecutor& executor, const ProgramPtr& program, const ScopePtr
   const PassOptions options = pass_options(source, feeds, fetches, print_period, debug, on_print);
   std::vector<NextBatch> sources = sources_of(source, threads);
   const py::gil_scoped_release others;
-  if (job) return executor.run_pass(program, scope, std::move(sources), options, job);
+  if (job || executor.has_gpu())
+    return executor.run_pass(program, scope, std::move(sources), options, job);
   const std::lock_guard<std::mutex> alone(scope->mutex);
   return hogwild_pass(*program, scope->scope, std::move(sources), options);
 }

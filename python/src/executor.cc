@@ -6,6 +6,7 @@
 #include "figures.h"
 #include "graph/find_tables.h"
 #include "job.h"
+#include "options/environment.h"
 
 namespace paddle {
 namespace {
@@ -81,6 +82,8 @@ Fed feeds_of(const Block& block, const py::dict& feed) {
   return out;
 }
 
+GpuKind gpu_kind_here() { return gpu_kind(variable(current_environment(), "PADDLE_CUDA_DEVICE")); }
+
 // Gives a plan what it reads; `copies` hold what it may write, so that a step can be computed
 // again.
 void feed_plan(Plan& plan, const std::vector<Tensor>& values, std::vector<Tensor>& copies) {
@@ -113,11 +116,13 @@ std::shared_ptr<PyJob> job_with_rows(PyProgram& program, const ScopePtr& scope) 
 
 }  // namespace
 
-PyExecutor::PyExecutor(int threads, bool check_nan_inf, bool profile) {
+PyExecutor::PyExecutor(int threads, bool check_nan_inf, bool profile, std::shared_ptr<Gpu> gpu)
+    : has_gpu_(gpu != nullptr) {
   ExecutorOptions options;
   options.threads = threads;
   options.plan.check_nan_inf = check_nan_inf;
   options.plan.profile = profile;
+  options.plan.gpu = std::move(gpu);
   executor_ = std::make_unique<Executor>(options);
 }
 
@@ -172,13 +177,18 @@ int64_t PyExecutor::run_pass(const ProgramPtr& program, const ScopePtr& scope,
                              const std::shared_ptr<PyJob>& job) {
   const std::lock_guard<std::mutex> one(mutex_);
   const std::lock_guard<std::mutex> alone(scope->mutex);
-  join(scope, job);
+  if (job) join(scope, job);
   const auto step = [&](const Batch& batch) -> Plan& {
     Plan& plan = executor_->plan(*program, scope->scope, options.feeds, options.fetches);
     std::vector<Tensor> copies(batch.fields.size());
-    job->run(
-        plan, *program, [&] { feed_plan(plan, batch.fields, copies); }, samples_in(batch.fields),
-        [&] { return figures_of(plan, *program, options.fetches); });
+    const auto feed = [&] { feed_plan(plan, batch.fields, copies); };
+    if (job) {
+      job->run(plan, *program, feed, samples_in(batch.fields),
+               [&] { return figures_of(plan, *program, options.fetches); });
+    } else {
+      feed();
+      plan.run(program->next_step++);
+    }
     return plan;
   };
   return ordered_pass(std::move(sources), step, options);
@@ -198,9 +208,25 @@ std::vector<OpCost> PyExecutor::profile() {
 }
 
 void bind_executor(py::module_& m) {
+  py::class_<Gpu, std::shared_ptr<Gpu>>(m, "Gpu", "A GPU that executors compute on.");
+  m.def(
+      "open_gpu",
+      [](int index) {
+        return open_gpu(gpu_kind_here(), index, "fluid.CPUPlace() or use_gpu=False");
+      },
+      py::arg("index"), "Throws ConfigError where there is no such GPU.");
+  m.def(
+      "gpu_count",
+      [] {
+        std::string why;
+        const int count = count_gpus(gpu_kind_here(), why);
+        return py::make_tuple(count, why);
+      },
+      "How many GPUs there are, and why there are none.");
   py::class_<PyExecutor, std::shared_ptr<PyExecutor>>(m, "Executor")
-      .def(py::init<int, bool, bool>(), py::arg("threads") = 1, py::arg("check_nan_inf") = false,
-           py::arg("profile") = false)
+      .def(py::init<int, bool, bool, std::shared_ptr<Gpu>>(), py::arg("threads") = 1,
+           py::arg("check_nan_inf") = false, py::arg("profile") = false,
+           py::arg("gpu") = std::shared_ptr<Gpu>())
       .def("run", &PyExecutor::run, py::arg("program"), py::arg("scope"), py::arg("feed"),
            py::arg("fetch"), py::arg("return_numpy") = true, py::arg("step") = -1,
            py::arg("job") = std::shared_ptr<PyJob>(), "With a job, a step of it.")

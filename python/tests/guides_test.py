@@ -2,6 +2,7 @@
 import os
 import random
 import re
+import shutil
 import socket
 import sys
 import unittest
@@ -11,6 +12,17 @@ from dist_support import HERE, LIMIT, JobCase
 
 def guide(name):
     return os.path.join(HERE, "guides", name)
+
+
+def write_clicks(directory):
+    random.seed(4)
+    os.mkdir(os.path.join(directory, "raw_data"))
+    for part in range(4):
+        with open(os.path.join(directory, "raw_data", "part-%d" % part), "w") as f:
+            for _ in range(50):
+                label = random.randrange(2)
+                f.write("\t".join([str(label)] + ["%.2f" % (random.random() + label) for _ in range(13)] +
+                                  [str(random.randrange(50) + 50 * label) for _ in range(3)]) + "\n")
 
 
 class Guides(JobCase):
@@ -80,6 +92,99 @@ class Guides(JobCase):
             self.wait("t%d" % i)
             self.assertRegex(self.output("t%d" % i), r"Epoch: 1, Batch: 9, loss: [\d.]+\n")
         self.wait_for("s0", "the job 'default' is done")
+
+
+# For a script that trains in the same way every time, on this place.
+SAME = """import os, random
+import numpy
+import paddle.fluid
+random.seed(int(os.getenv("TRAINER_ID", "0")))
+numpy.random.seed(1)
+paddle.fluid.default_main_program().random_seed = paddle.fluid.default_startup_program().random_seed = 5
+"""
+GPU = {} if os.environ.get("PADDLE_TEST_DEVICE") == "real" else {"PADDLE_CUDA_DEVICE": "emulated"}
+
+
+class OnGpus(JobCase):
+    """The scripts with the place that the guides offer beside CPUPlace()."""
+
+    def guide(self, name, place, same=""):
+        with open(guide(name)) as f:
+            text = f.read()
+        self.assertEqual(text.count("fluid.CPUPlace()"), 1)
+        path = os.path.join(self.dir, "%d_%s" % (len(os.listdir(self.dir)), name))
+        with open(path, "w") as f:
+            f.write(same + text.replace("fluid.CPUPlace()", place))
+        shutil.copy(guide("criteo_reader.py"), self.dir)
+        return path
+
+    def quick_start(self, tag, place, env):
+        script, eps = self.guide("quick_start.py", place, SAME), self.endpoints(2)
+        env = {"PADDLE_PSERVER_ENDPOINTS": ",".join(eps), "TRAINERS": "2", "PASS_NUM": "2", **env}
+        for i, e in enumerate(eps):
+            self.start("%s_s%d" % (tag, i), script=script,
+                       env={"PADDLE_TRAINING_ROLE": "PSERVER", "PADDLE_CURRENT_ENDPOINT": e, **env})
+        for i in range(2):
+            self.start("%s_t%d" % (tag, i), script=script,
+                       env={"PADDLE_TRAINING_ROLE": "TRAINER", "TRAINER_ID": str(i), **env})
+        losses = []
+        for i in range(2):
+            self.wait("%s_t%d" % (tag, i))
+            losses.append([float(n) for n in re.findall(r"\[([^\]]+)\]", self.output("%s_t%d" % (tag, i)))])
+        return losses
+
+    def test_two_trainers_with_a_gpu_each(self):
+        cpu = self.quick_start("cpu", "fluid.CPUPlace()", {})
+        place = "fluid.CUDAPlace(int(os.getenv('TRAINER_ID', '0')) % len(fluid.cuda_places()))"
+        gpu = self.quick_start("gpu", place, GPU)
+        self.assertEqual([len(own) for own in gpu], [len(own) for own in cpu])
+        self.assertNotEqual(cpu[0], cpu[1])
+        for own, want in zip(gpu, cpu):
+            for a, b in zip(own, want):
+                self.assertAlmostEqual(a, b, delta=1e-5 * b)
+        for i in range(2):
+            self.assertRegex(self.log("gpu_t%d" % i), r"computing on GPU %s \(" % (i if GPU else r"\d"))
+            self.assertNotIn("computing on GPU", self.log("cpu_t%d" % i))
+
+    def test_the_scripts(self):
+        eps = self.endpoints(1)
+        common = {"PADDLE_PSERVER_IPS": "127.0.0.1", "PADDLE_PSERVER_PORT": eps[0].rpartition(":")[2],
+                  "PADDLE_TRAINERS": "1", "EPOCH_NUM": "1", **GPU}
+        script = self.guide("linear_regression.py", "fluid.CUDAPlace(0)")
+        self.start("s", script=script,
+                   env={"PADDLE_TRAINING_ROLE": "PSERVER", "PADDLE_CURRENT_IP": "127.0.0.1", **common})
+        self.start("t", script=script, env={"PADDLE_TRAINING_ROLE": "TRAINER", "PADDLE_TRAINER_ID": "0", **common})
+        self.wait("t")
+        self.assertRegex(self.output("t"), r"Epoch: 0, Batch: 9, loss: [\d.]+\n")
+        self.assertIn("computing on GPU 0 (", self.log("t"))
+        eps = self.endpoints(1)
+        common = {"PSERVERS": eps[0], "SERVER_ENDPOINT": eps[0], "TRAINER_COUNT": "1", **GPU}
+        script = self.guide("bare_metal.py", "fluid.CUDAPlace(0)")
+        self.start("bare_s", script=script, env={"TRAINING_ROLE": "PSERVER", **common})
+        self.start("bare_t", script=script, env={"TRAINING_ROLE": "TRAINER", **common})
+        self.wait("bare_t", None)
+        losses = [float(n.split()[1]) for n in self.output("bare_t").splitlines()]
+        self.assertLess(sum(losses[-21:]), 0.7 * sum(losses[:21]))
+        self.assertIn("computing on GPU 0 (", self.log("bare_t"))
+
+    def test_the_scripts_of_fleet(self):
+        write_clicks(self.dir)
+        for name, said in (("fleet_mlp.py", "worker_index: 0, step29 cost = 0."), ("ctr.py", "epoch2 finished")):
+            script = self.guide(name, "fluid.CUDAPlace(0)")
+            self.start(name, env={"STEPS": "30", **GPU},
+                       command=[sys.executable, "-m", "paddle.distributed.launch_ps", "--start_port=0",
+                                "--worker_num=1", "--server_num=1", "--log_dir=" + name + ".logs", script])
+            self.wait(name)
+            with open(os.path.join(self.dir, name + ".logs", "workerlog.0")) as f:
+                log = f.read()
+            self.assertIn(said, log)
+            self.assertIn("computing on GPU 0 (", log)
+
+    @unittest.skipUnless(GPU, "this machine has a GPU")
+    def test_where_there_is_none(self):
+        self.start("t", script=self.guide("quick_start.py", "fluid.CUDAPlace(0)"))
+        self.wait("t", 1)
+        self.assertRegex(self.log("t"), r"cannot compute on a GPU: .*; compute on the CPU with fluid.CPUPlace\(\)")
 
 
 class Fleet(JobCase):
@@ -225,14 +330,7 @@ class LaunchPs(JobCase):
         self.assertEqual([f for f in os.listdir(os.path.join(self.dir, "logs")) if "token" in f], [])
 
     def test_click_rate(self):
-        random.seed(4)
-        os.mkdir(os.path.join(self.dir, "raw_data"))
-        for part in range(4):
-            with open(os.path.join(self.dir, "raw_data", "part-%d" % part), "w") as f:
-                for _ in range(50):
-                    label = random.randrange(2)
-                    f.write("\t".join([str(label)] + ["%.2f" % (random.random() + label) for _ in range(13)] +
-                                      [str(random.randrange(50) + 50 * label) for _ in range(3)]) + "\n")
+        write_clicks(self.dir)
         self.launch(guide("ctr.py"))
         self.assertIn("epoch2 finished", self.read("logs/workerlog.0"))
         self.assertIn("the job 'default' is done", self.read("logs/serverlog.1"))

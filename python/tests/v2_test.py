@@ -290,7 +290,7 @@ class Init(unittest.TestCase):
             paddle.init(trainer_cuont=1)
         with self.assertRaisesRegex(ValueError, "port"):
             paddle.init(port="x")
-        with self.assertRaisesRegex(ValueError, "scripts compute on the CPU"):
+        with self.assertRaisesRegex(ValueError, "cannot compute on a GPU: "):
             paddle.init(use_gpu=True)
 
     def test_mistakes_in_layers(self):

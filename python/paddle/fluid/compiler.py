@@ -77,17 +77,21 @@ class CompiledProgram:
     def with_data_parallel(self, loss_name=None, build_strategy=None, exec_strategy=None, share_vars_from=None,
                            places=None) -> "CompiledProgram":
         """Lets the places (by default as many as the environment variable CPU_NUM says) share the work of large ops.
-        Every batch is computed as a whole, so that results do not depend on their number."""
+        Every batch is computed as a whole, so that results do not depend on their number. With an Executor of a GPU
+        it is computed on that GPU."""
         if loss_name is not None:
             self._program.global_block().var(getattr(loss_name, "name", loss_name))
         for given, kind in ((build_strategy, BuildStrategy), (exec_strategy, ExecutionStrategy)):
             if given is not None and not isinstance(given, kind):
                 raise TypeError(f"expected a {kind.__name__}, found {given!r}")
         places = core.cpu_places() if places is None else places if isinstance(places, (list, tuple)) else [places]
-        if any(not isinstance(p, core.CPUPlace) for p in places):
-            core._no_gpu()
+        for place in places:
+            if isinstance(place, core.CUDAPlace):
+                core._gpu(place.id)  # is refused now
+            elif not isinstance(place, core.CPUPlace):
+                raise TypeError(f"places are such as CPUPlace() or CUDAPlace(0), found {place!r}")
         wanted = exec_strategy.num_threads if exec_strategy is not None else 0
-        self._threads = max(1, wanted or len(places))
+        self._threads = max(1, wanted or sum(isinstance(p, core.CPUPlace) for p in places))
         return self
 
     def with_inference_optimize(self, config=None) -> "CompiledProgram":
@@ -96,15 +100,13 @@ class CompiledProgram:
 
 
 class ParallelExecutor:
-    """The older way to run one program on several places."""
+    """The older way to run one program on several places. use_cuda: on the first GPU."""
 
     def __init__(self, use_cuda, loss_name=None, main_program=None, share_vars_from=None, exec_strategy=None,
                  build_strategy=None, num_trainers=1, trainer_id=0, scope=None):
-        if use_cuda:
-            core._no_gpu()
         program = framework.default_main_program() if main_program is None else main_program
         self._compiled = CompiledProgram(program).with_data_parallel(loss_name, build_strategy, exec_strategy)
-        self._executor = Executor(core.CPUPlace())
+        self._executor = Executor(core.CUDAPlace(0) if use_cuda else core.CPUPlace())
         self._scope = scope
 
     @property

@@ -4,6 +4,7 @@ import os
 
 import numpy as np
 
+from .. import _core
 from .._core import (ConfigError, DataError, EnforceNotMet, FileError, LoDTensor, NumericError, PeerError,
                      ProtocolError, Scope, did_you_mean)
 
@@ -95,7 +96,7 @@ class CPUPlace(_Place):
 
 
 class CUDAPlace(_Place):
-    """A GPU. Nothing computes on GPUs yet: an Executor refuses this place."""
+    """Programs run on the GPU of this number. An Executor refuses the place where there is no such GPU."""
 
     def __init__(self, id: int = 0):
         self.id = int(id)
@@ -105,7 +106,7 @@ class CUDAPlace(_Place):
 
 
 class CUDAPinnedPlace(_Place):
-    """Memory that a GPU reads. Nothing computes on GPUs yet: an Executor refuses this place."""
+    """Memory of the host that a GPU reads. Tensors may be set with this place; programs do not run there."""
 
 
 def cpu_places(device_count=None):
@@ -114,25 +115,48 @@ def cpu_places(device_count=None):
     return [CPUPlace() for _ in range(count)]
 
 
-def _no_gpu():
-    raise ConfigError("nothing computes on GPUs yet: use CPUPlace()")
+_gpus = {}  # number -> what computes on it, once for all executors of the process
+
+
+def _gpu(number: int):
+    """The GPU of this number; a ConfigError with what to do where there is none."""
+    if number not in _gpus:
+        _gpus[number] = _core.open_gpu(number)
+    return _gpus[number]
+
+
+def _require_gpu():
+    if get_cuda_device_count() == 0:
+        _core.open_gpu(0)  # says why there is none
 
 
 def cuda_places(device_ids=None):
-    """Refused: nothing computes on GPUs yet."""
-    _no_gpu()
+    """A place for each number of device_ids; by default those of the environment variable FLAGS_selected_gpus
+    ("0,1"), or all GPUs."""
+    _require_gpu()
+    count = get_cuda_device_count()
+    selected = os.environ.get("FLAGS_selected_gpus", "")
+    if device_ids is None:
+        device_ids = [int(n) for n in selected.split(",")] if selected else range(count)
+    elif not isinstance(device_ids, (list, tuple)):
+        device_ids = [device_ids]
+    for number in device_ids:
+        if not 0 <= int(number) < count:
+            raise ConfigError(f"there is no GPU {number}: their numbers are 0 to {count - 1}")
+    return [CUDAPlace(n) for n in device_ids]
 
 
 def cuda_pinned_places(device_count=None):
-    """Refused: nothing computes on GPUs yet."""
-    _no_gpu()
+    """As many pinned places as device_count, or as the environment variable CPU_NUM, or one."""
+    _require_gpu()
+    return [CUDAPinnedPlace() for _ in cpu_places(device_count)]
 
 
 def is_compiled_with_cuda() -> bool:
-    """Whether programs can run on a GPU: False."""
-    return False
+    """Whether programs can run on a GPU here: there are kernels for it, and a GPU."""
+    return get_cuda_device_count() > 0
 
 
 def get_cuda_device_count() -> int:
-    """How many GPUs programs can run on: 0."""
-    return 0
+    """How many GPUs programs can run on."""
+    return _core.gpu_count()[0]

@@ -51,30 +51,35 @@ def _fetch_names(fetch_list) -> list:
 
 
 class Executor:
-    """Runs programs on the CPU.
+    """Runs programs.
 
-    place: CPUPlace(); None means the same.
+    place: CPUPlace(), None means the same; or CUDAPlace(0), the GPU of that number. Ops that have no kernel for GPUs
+        run on the CPU, and the log names them.
 
     With FLAGS_check_nan_inf=1 in the environment (or fluid.set_flags) every result is checked, and the first op that
     gives an infinity or NaN is named in a NumericError; that takes time.
     """
 
     def __init__(self, place=None):
-        if place is not None and not isinstance(place, core.CPUPlace):
-            if isinstance(place, (core.CUDAPlace, core.CUDAPinnedPlace)):
-                core._no_gpu()
+        if isinstance(place, core.CUDAPinnedPlace):
+            raise core.ConfigError("CUDAPinnedPlace() is memory: programs run on CPUPlace() or CUDAPlace(0)")
+        if place is not None and not isinstance(place, (core.CPUPlace, core.CUDAPlace)):
             raise TypeError(f"Executor takes a place such as CPUPlace(), found {place!r}")
         self.place = core.CPUPlace() if place is None else place
+        self._gpu = core._gpu(place.id) if isinstance(place, core.CUDAPlace) else None
         self._checks = flags.get_flags("FLAGS_check_nan_inf")["FLAGS_check_nan_inf"]
         # _core is what runs: another one while times are measured.
-        self._plain = self._core = _core.Executor(check_nan_inf=self._checks)
+        self._plain = self._core = self._new_core()
         self._threaded = {}
         self._closed = False
         self._jobs = set()  # halves of divided programs that it has run: close() leaves their jobs
         profiler._register(self)
 
+    def _new_core(self, **options):
+        return _core.Executor(check_nan_inf=self._checks, gpu=self._gpu, **options)
+
     def _measure(self, on: bool):
-        self._core = _core.Executor(check_nan_inf=self._checks, profile=True) if on else self._plain
+        self._core = self._new_core(profile=True) if on else self._plain
 
     def _costs(self) -> list:
         return [] if self._core is self._plain else self._core.profile()
@@ -84,7 +89,7 @@ class Executor:
         if threads == 1 or self._core is not self._plain:
             return self._core
         if threads not in self._threaded:
-            self._threaded[threads] = _core.Executor(threads=threads, check_nan_inf=self._checks)
+            self._threaded[threads] = self._new_core(threads=threads)
         return self._threaded[threads]
 
     def run(self, program=None, feed=None, fetch_list=None, feed_var_name="feed", fetch_var_name="fetch", scope=None,
@@ -119,9 +124,10 @@ class Executor:
                            fetch_info=None, print_period=100) -> None:
         """Runs a program on every batch of a data set (fluid.DatasetFactory), once through its files.
 
-        thread: how many threads read and train on the same parameters; 0 = as the data set says.
+        thread: how many threads read and train on the same parameters; 0 = as the data set says. On a GPU they read,
+            and batches are computed one after the other.
         fetch_list, fetch_info: printed to stdout after every print_period batches of the first thread.
-        debug: what the ops cost goes to stderr.
+        debug: what the ops cost goes to stderr, on the CPU.
         """
         from .dataset_run import run_from_dataset
         run_from_dataset(self, program, dataset, scope, thread, debug, fetch_list, fetch_info, print_period)

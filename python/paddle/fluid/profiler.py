@@ -53,7 +53,7 @@ def _report(table: dict, sorted_key) -> str:
 
 
 def start_profiler(state, tracer_option=None):
-    """Begins to measure. state: 'CPU', 'GPU' or 'All'; all measure the CPU."""
+    """Begins to measure. state: 'CPU', 'GPU' or 'All'; all measure every op, wherever it runs."""
     global _on
     if state not in _STATES:
         raise ValueError(f"the state of the profiler must be one of {', '.join(_STATES)}, found {state!r}")
@@ -108,5 +108,5 @@ def profiler(state, sorted_key=None, profile_path="/tmp/profile", tracer_option=
 
 @contextlib.contextmanager
 def cuda_profiler(output_file, output_mode=None, config=None):
-    """Accepted; nothing computes on GPUs."""
+    """Accepted without effect: `profiler("GPU")` measures ops on GPUs."""
     yield

@@ -10,7 +10,7 @@ _RECURRENT = f"there are no recurrent layers: {_SEQUENCES}"
 _IN_PROGRAM = "readers inside a program are not supported: use fluid.io.DataLoader or PyReader(iterable=True) and " \
               "give what they yield to exe.run(feed=...)"
 _ALL_CLASSES = "use fc and softmax_with_cross_entropy over all classes"
-_GPU = "nothing computes on GPUs: use CPUPlace()"
+_GPU = "all ops of a program run where its Executor does: fluid.Executor(fluid.CUDAPlace(0))"
 
 # Names of a module, in one text per reason.
 _REASONS: Dict[str, Tuple[Tuple[str, str], ...]] = {

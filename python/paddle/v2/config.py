@@ -3,8 +3,8 @@ import os
 from typing import Any, Dict, List
 
 from .. import _core
-from .._core import ConfigError
 from ..dataset import common
+from ..fluid import core
 
 _flags: List[str] = []
 
@@ -21,12 +21,25 @@ def init(**options: Any) -> None:
     """
     flags = [f"--{name}={_word(value)}" for name, value in options.items() if value is not None]
     values = _core.parse_options(flags, dict(os.environ))
-    if values["use_gpu"]:
-        raise ConfigError("use_gpu must be false here: scripts compute on the CPU, and only paddle train "
-                          "--use_gpu=true computes on a GPU")
+    _place_of(values)
     _flags[:] = flags
     if values["data_dir"]:
         common.data_dir = values["data_dir"]
+
+
+def _place_of(values: Dict[str, Any]) -> "core.CPUPlace | core.CUDAPlace":
+    if not values["use_gpu"]:
+        return core.CPUPlace()
+    number = values["gpu_id"]
+    if number < 0:
+        number = values["trainer_id"] % max(1, core.get_cuda_device_count())
+    core._gpu(number)  # a sentence where there is none
+    return core.CUDAPlace(number)
+
+
+def place() -> "core.CPUPlace | core.CUDAPlace":
+    """Where networks are computed: on a GPU with use_gpu, whose number is gpu_id."""
+    return _place_of(options())
 
 
 def options() -> Dict[str, Any]:

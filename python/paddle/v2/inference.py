@@ -4,6 +4,7 @@ from typing import Any, Iterator, List, Sequence, Union
 import numpy as np
 
 from .. import fluid
+from . import config
 from .feeding import Feeder, Feeding
 from .parameters import Parameters
 from .topology import LayerOutput, Topology
@@ -22,7 +23,7 @@ class Inference:
         self._topology = Topology(layers, is_test=True)
         self._outputs = [self._topology.vars[layer.name] for layer in layers]
         self._scope = parameters.scope
-        self._executor = fluid.Executor(fluid.CPUPlace())
+        self._executor = fluid.Executor(config.place())
         missing = [p.name for p in self._topology.parameters() if p.name not in parameters]
         if missing:
             raise ValueError(f"the parameters lack {', '.join(missing)}; give those of the same layers")

@@ -39,7 +39,7 @@ class SGD:
                 raise TypeError(f"cost should be a layer of paddle.layer, got {type(layer).__name__}")
         self.parameters = parameters
         self._scope = parameters.scope
-        self._executor = fluid.Executor(fluid.CPUPlace())
+        self._executor = fluid.Executor(config.place())
         self._cluster = None if is_local else config.cluster()
         self._test = Topology(layers, is_test=True)
         self._test_total = self._test.total_cost()
