@@ -1,7 +1,9 @@
 """Jobs that compute on a GPU: on the emulated one, and refused where there is none."""
 import json
 import os
+import random
 import re
+import struct
 import unittest
 
 from cluster import Cluster, same_model, write_job
@@ -27,6 +29,25 @@ class Gpu(EndToEnd):
 
     def test_fit_a_line(self):
         self.train_both("fit_a_line.json", "--num_passes=2", tolerance=1e-3)  # costs of some hundred
+
+    def test_digits_with_convolutions(self):
+        self.write_digits("train", 128)
+        self.write_digits("t10k", 64)
+        log = self.train_both("recognize_digits_conv.json", "--num_passes=2", "--data_dir=.")
+        self.assertNotIn("run on the CPU", log)
+        self.assertNotIn("generated", log)
+
+    def write_digits(self, part, count):
+        """In the format of MNIST: a bright row at the height of the digit."""
+        r = random.Random(part)
+        labels = bytes(r.randrange(10) for _ in range(count))
+        images = bytearray(r.randrange(60) for _ in range(count * 784))
+        for i, label in enumerate(labels):
+            at = i * 784 + (4 + 2 * label) * 28
+            images[at:at + 28] = bytes([250] * 28)
+        for name, head, content in (("images-idx3", (2051, count, 28, 28), images), ("labels-idx1", (2049, count), labels)):
+            with open(self.path(f"{part}-{name}-ubyte"), "wb") as f:
+                f.write(struct.pack(f">{len(head)}i", *head) + content)
 
     def test_dropout_and_momentum_go_on_from_a_saved_model(self):
         job = write_job(self)
