@@ -17,8 +17,9 @@ constexpr GpuSheet sheets[] = {
     {"T4 (PCIe 3)", 8.1e12, 300e9, 16e9},
     {"A100 80 GB (PCIe 4)", 19.5e12, 1935e9, 32e9},
 };
-// Of a kernel that does next to nothing; an assumption.
-constexpr double launch_seconds = 4e-6;
+// Of a kernel that does next to nothing, and of a copy of a few bytes that somebody waits for;
+// assumptions.
+constexpr double launch_seconds = 4e-6, copy_seconds = 10e-6;
 
 DeviceWork work_between(const DeviceWork& before, const DeviceWork& after) {
   return {.launches = after.launches - before.launches,
@@ -36,7 +37,8 @@ void print_sheet(const GpuSheet& g, const DeviceWork& w, uint64_t traffic, int64
   const double launches = launch_seconds * static_cast<double>(w.launches + w.products);
   const double products = static_cast<double>(w.product_flops) / g.flops;
   const double memory = static_cast<double>(traffic) / g.memory;
-  const double copies = static_cast<double>(w.uploaded + w.downloaded) / g.copies;
+  const double copies = static_cast<double>(w.uploaded + w.downloaded) / g.copies +
+                        copy_seconds * static_cast<double>(w.uploads + w.downloads);
   const double largest = std::max({launches, products, memory, copies});
   const char* bound = largest == launches   ? "launches"
                       : largest == products ? "products"
@@ -73,7 +75,8 @@ void estimate_gpu_step(Session& session) {
               static_cast<unsigned long long>(w.uploads), millions(w.uploaded),
               static_cast<unsigned long long>(w.downloads), millions(w.downloaded));
   std::printf("  %.3f MB of memory\n", millions(plan.gpu_memory()));
-  std::printf("at least, in ms, by data sheets and %.0f us for a launch:\n", 1e6 * launch_seconds);
+  std::printf("at least, in ms, by data sheets, %.0f us for a launch and %.0f for a copy:\n",
+              1e6 * launch_seconds, 1e6 * copy_seconds);
   std::printf("  %-20s %9s %9s %9s %9s %9s %12s  %s\n", "", "launches", "products", "memory",
               "copies", "a step", "samples/s", "bound by");
   for (const GpuSheet& g : sheets) print_sheet(g, w, plan.gpu_traffic(), batch.samples);

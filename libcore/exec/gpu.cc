@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/build_info.h"
@@ -90,7 +91,9 @@ GpuOps gpu_ops(GpuKind kind) {
   require(l.module != nullptr, Error::Kind::config,
           "cannot look into the kernels for GPUs: ", l.problem);
   GpuOps out;
-  for (const std::string& type : op_types()) {
+  std::vector<std::string> types = op_types();
+  std::sort(types.begin(), types.end());
+  for (const std::string& type : types) {
     const OpDef& def = op_def(type);
     if (def.bind == nullptr) continue;  // never runs as it is
     Op plain{.type = type, .attrs = def.attrs};

@@ -237,7 +237,8 @@ std::vector<OpDef> fused_ops() {
        .infer = infer_embedding_pool_grad,
        .bind = bind_embedding_pool_grad,
        .borrows = {{"Ids", "W@GRAD"}},
-       .shape_only = {"W"}},
+       .shape_only = {"W"},
+       .on_host = [](const Op&) { return true; }},
   };
 }
 

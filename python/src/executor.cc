@@ -178,6 +178,7 @@ int64_t PyExecutor::run_pass(const ProgramPtr& program, const ScopePtr& scope,
   const std::lock_guard<std::mutex> one(mutex_);
   const std::lock_guard<std::mutex> alone(scope->mutex);
   if (job) join(scope, job);
+  uint64_t steps = 0;  // of this pass, as threads that train side by side count them
   const auto step = [&](const Batch& batch) -> Plan& {
     Plan& plan = executor_->plan(*program, scope->scope, options.feeds, options.fetches);
     std::vector<Tensor> copies(batch.fields.size());
@@ -187,7 +188,7 @@ int64_t PyExecutor::run_pass(const ProgramPtr& program, const ScopePtr& scope,
                [&] { return figures_of(plan, *program, options.fetches); });
     } else {
       feed();
-      plan.run(program->next_step++);
+      plan.run(steps++);
     }
     return plan;
   };

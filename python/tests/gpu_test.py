@@ -25,9 +25,9 @@ class GpuCase(Case):
         self.addCleanup(env.stop)
 
 
-def small_net(optimizer="momentum", dropout=0.2, **options):
+def small_net(optimizer="momentum", **options):
     x, y = layer("data", name="x", shape=[4]), layer("data", name="y", shape=[1])
-    hidden = fluid.layers.dropout(layer("fc", input=x, size=8, act="tanh"), dropout, seed=5)
+    hidden = fluid.layers.dropout(layer("fc", input=x, size=8, act="tanh"), 0.2, seed=5)
     loss = layer("mean", input=layer("square_error_cost", input=layer("fc", input=hidden, size=1), label=y))
     minimize(loss, optimizer, **options)
     return loss
@@ -75,16 +75,16 @@ class Places(GpuCase):
 
 
 class Programs(GpuCase):
-    def losses(self, place, run, dropout):
+    def losses(self, place, run):
         """Of a network that begins with the same values in every call."""
         with fresh(seed=3) as net:
-            loss = small_net(dropout=dropout)
+            loss = small_net()
             net.exe = fluid.Executor(place)
             net.start()
             return run(net, loss)
 
-    def same_on_both(self, run, dropout=0.2):
-        cpu, gpu = (self.losses(place, run, dropout) for place in (fluid.CPUPlace(), fluid.CUDAPlace(0)))
+    def same_on_both(self, run):
+        cpu, gpu = (self.losses(place, run) for place in (fluid.CPUPlace(), fluid.CUDAPlace(0)))
         self.assertEqual(len(cpu), len(gpu))
         np.testing.assert_allclose(gpu, cpu, rtol=1e-5)
         return cpu
@@ -183,7 +183,7 @@ class Programs(GpuCase):
             return [float(np.abs(net.value(n)).sum()) for n in ("fc_0.w_0", "fc_1.w_0")]
 
         with mock.patch("sys.stdout"):
-            self.same_on_both(run, dropout=0.0)  # its random numbers follow the steps of all passes
+            self.same_on_both(run)
 
     @TWO
     def test_a_gpu_is_named_once(self):
