@@ -124,7 +124,10 @@ void Exchange::push(PeerId peer, uint64_t id, const wire::Push& p, uint64_t bulk
     refuse_infinite(peer, id, p, *bad);
   } else {
     Member& member = members_[context_.peers[peer].trainer];
-    const auto before = std::exchange(member.last_push, wire::LastPush{p.step, p.begin, p.end});
+    // In async a gradient of rows may overtake merged ones of parameters, whose steps are older.
+    const auto before = member.last_push;
+    if (!before || p.step >= before->step)
+      member.last_push = wire::LastPush{p.step, p.begin, p.end};
     if (sync()) {
       contribute(peer, id, p);
     } else if (const Versioned* bad_sum = apply(peer, id, p)) {

@@ -66,6 +66,27 @@ TEST_CASE("async applies on arrival, once", "[pserver]") {
   CHECK(w.last_steps == std::vector<uint64_t>{5});
 }
 
+// Merged gradients of one slice may come behind a newer one of another slice, or of rows.
+TEST_CASE("async: a trainer goes on behind its newest step, whichever came last", "[pserver]") {
+  const QuietLog quiet;
+  RunningShard shard;
+  Client a(shard.port());
+  a.greet({.trainer = 0, .mode = wire::Mode::async});
+  a.provide(small_job({.sizes = {5, 5}, .trainers = 2, .rate = 1}));
+  REQUIRE(a.join().type == Body::Ack);
+  CHECK(a.await(a.push(11, 3, ones)).version == 1);
+  CHECK(a.await(a.push(10, 2, ones)).version == 1);
+  a.connection().close("killed");
+  Answer w;
+  for (uint64_t i = 0; i < 100 && w.type != Body::Welcome; ++i) {
+    Client next(shard.port());
+    w = next.greet({.trainer = 0, .incarnation = 90 + i, .mode = wire::Mode::async});
+  }
+  CHECK(w.last_steps == std::vector<uint64_t>{3, 4});
+  CHECK(w.place_step == 3);
+  CHECK(w.record == 40);
+}
+
 TEST_CASE("async gradients that are too old are dropped and counted", "[pserver]") {
   const QuietLog quiet;
   ShardOptions options;
