@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -61,6 +62,9 @@ class Plan {
   bool writes_feed(size_t i) const { return vars_[static_cast<size_t>(feeds_[i])].written; }
   // `step` selects the random numbers of dropout and the like.
   void run(uint64_t step);
+  // The feeds of the run after the next one, whose number will be `step`: a Remote hears of the
+  // rows that it will look up, where their ids are fed and not computed. Not before the first run.
+  void announce(std::span<const Tensor> feeds, uint64_t step);
   // Fetch i as it stands after run(); good until the next one.
   const View& fetched(size_t i) const { return vars_[static_cast<size_t>(fetches_[i])].view; }
   // A copy; of selected rows the dense tensor that they stand for.
@@ -142,6 +146,7 @@ class Plan {
   bool scope_moved() const;
   void run_steps(uint64_t step);
   void run_step(const Step& step, uint64_t number);
+  void announce(const Step& pull, std::span<const Tensor> feeds, uint64_t step);
   const OpDef* device_op(const Step& step) const;
   std::vector<int> reads_of(const Step& step) const;
   void report_on_cpu() const;
@@ -178,6 +183,11 @@ class Plan {
       early_values_;  // theirs when the plan was laid out, and what follows from them
   View nothing_;      // stands for @EMPTY@
   bool laid_out_ = false, bound_ = false;
+  struct {
+    std::vector<int64_t> ids;
+    std::vector<View> views;
+    std::vector<View*> args;
+  } announced_;  // memory of announce()
   Tensor arena_;
   Scratch scratch_;
   DeviceMemory device_arena_;

@@ -24,6 +24,8 @@ void Remote::pull_rows(int32_t table, std::span<const uint64_t>, float*, uint64_
   throw Error(Error::Kind::config, "nobody keeps the rows of table ", table, " of this program");
 }
 
+void Remote::announce_rows(int32_t, std::span<const uint64_t>, uint64_t) {}
+
 void Remote::push_rows(int32_t table, std::span<const uint64_t>, const float*, uint64_t) {
   throw Error(Error::Kind::config, "nobody keeps the rows of table ", table, " of this program");
 }

@@ -57,6 +57,11 @@ class Remote {
   virtual void pull(int32_t param, const View& value, uint64_t step) = 0;
   // The rows of distinct ids as `step` computes with them, one behind the other.
   virtual void pull_rows(int32_t table, std::span<const uint64_t> ids, float* rows, uint64_t step);
+  // Distinct ids that `step`, which comes next, will pull, where they are known before it begins:
+  // their rows may be fetched meanwhile. What is announced need not come true.
+  virtual void announce_rows(int32_t table, std::span<const uint64_t> ids, uint64_t step);
+  // Whether announcements are of use.
+  virtual bool takes_announcements() const { return false; }
   // The learning rate of a table's next push, where the program itself computes it.
   virtual void set_rate(int32_t /*table*/, float /*rate*/) {}
   // Whether rows are updated with that rate; asked once, when a plan is made.

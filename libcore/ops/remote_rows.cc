@@ -1,6 +1,13 @@
 // Rows of sparse tables in a plan. pull_rows stands before the first lookup of a table and
 // push_rows behind its gradient; between them lookups read a small matrix by the numbers of their
 // ids.
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
 #include "kernels/distinct.h"
 #include "kernels/memory.h"
 #include "kernels/rows.h"
@@ -39,6 +46,56 @@ void infer_pull_rows(Infer& i) {
   i.out("Count", {1}, DType::i64);
 }
 
+// What was made of ids that were announced: the run that brings them need not number them again.
+class AnnouncedIds {
+ public:
+  // `each_list` shows every list of ids, with its numbers.
+  template <class EachList>
+  void keep(const EachList& each_list, std::span<const int64_t> distinct) {
+    Entry& e = entries_[next_++ % entries_.size()];
+    e.lengths.clear();
+    e.ids.clear();
+    e.numbers.clear();
+    each_list([&](std::span<const int64_t> ids, std::span<int64_t> numbers) {
+      e.lengths.push_back(ids.size());
+      e.ids.insert(e.ids.end(), ids.begin(), ids.end());
+      e.numbers.insert(e.numbers.end(), numbers.begin(), numbers.end());
+    });
+    e.distinct.assign(distinct.begin(), distinct.end());
+  }
+  // Whether these ids were kept: then their numbers and the distinct ones are written.
+  template <class EachList>
+  std::optional<int64_t> take(const Run& r, const EachList& each_list, int64_t* distinct) const {
+    for (const Entry& e : entries_) {
+      bool same = !e.ids.empty();
+      size_t list = 0;
+      const int64_t* at = e.ids.data();
+      each_list([&](std::span<const int64_t> ids, std::span<int64_t>) {
+        same = same && ids.size() == e.lengths[list++] && std::equal(ids.begin(), ids.end(), at);
+        at += ids.size();
+      });
+      if (!same) continue;
+      const int64_t* from = e.numbers.data();
+      each_list([&](std::span<const int64_t>, std::span<int64_t> numbers) {
+        copy(r, static_cast<int64_t>(numbers.size()), numbers.data(), from);
+        from += numbers.size();
+      });
+      const auto count = static_cast<int64_t>(e.distinct.size());
+      copy(r, count, distinct, e.distinct.data());
+      return count;
+    }
+    return {};
+  }
+
+ private:
+  struct Entry {
+    std::vector<size_t> lengths;                  // of the lists
+    std::vector<int64_t> ids, distinct, numbers;  // of all lists, one behind the other
+  };
+  std::array<Entry, 2> entries_;  // of the next run and of the one behind it
+  size_t next_ = 0;
+};
+
 struct PullRows {
   Arg ids, rows, distinct, count, numbers;
   int32_t table;
@@ -46,6 +103,7 @@ struct PullRows {
   std::string name;
   Names id_names;
   Longs paddings;
+  std::shared_ptr<AnnouncedIds> announced = std::make_shared<AnnouncedIds>();  // of this binding
 
   explicit PullRows(const Bind& b)
       : ids(b.in("Ids")),
@@ -80,21 +138,39 @@ struct PullRows {
                 "], which takes any id");
   }
 
+  // Without memory for rows the ids are only announced (exec/announce.cc).
   void operator()(const Run& r) const {
     int64_t total = 0;
     for (int k = 0; k < ids.count; ++k) total += r.at(ids, k).numel();
-    void* scratch = r.scratch.get<char>(static_cast<int64_t>(id_numbers_bytes(total)));
+    const auto each_list = [&](const auto& use) {
+      for (int k = 0; k < ids.count; ++k) {
+        const View& v = r.at(ids, k);
+        const auto n = static_cast<size_t>(v.numel());
+        use(std::span(v.as<const int64_t>(), n), std::span(r.at(numbers, k).as<int64_t>(), n));
+      }
+    };
     auto* found = r[distinct].as<int64_t>();
+    Remote& keeper = keeper_of(r);
+    std::optional<int64_t> known;
+    if (keeper.takes_announcements()) known = announced->take(r, each_list, found);
+    const int64_t n = known ? *known : number_all(r, total, found);
+    float* to = r[rows].data == nullptr ? nullptr : r[rows].as<float>() + width;
+    if (to == nullptr) announced->keep(each_list, {found, static_cast<size_t>(n)});
+    write_one(r, n, r[count].as<int64_t>());
+    keeper.pull_rows(table, {reinterpret_cast<const uint64_t*>(found), static_cast<size_t>(n)}, to,
+                     r.step);
+  }
+
+  // Writes the numbers of all ids, and the distinct ones; how many these are.
+  int64_t number_all(const Run& r, int64_t total, int64_t* found) const {
+    void* scratch = r.scratch.get<char>(static_cast<int64_t>(id_numbers_bytes(total)));
     IdNumbers all(total, scratch, found);
     for (int k = 0; k < ids.count; ++k) {
       check(r, k);
       all.add(r, r.at(ids, k).as<const int64_t>(), r.at(ids, k).numel(), padding(k),
               r.at(numbers, k).as<int64_t>());
     }
-    write_one(r, all.count(), r[count].as<int64_t>());
-    keeper_of(r).pull_rows(
-        table, {reinterpret_cast<const uint64_t*>(found), static_cast<size_t>(all.count())},
-        r[rows].as<float>() + width, r.step);
+    return all.count();
   }
 };
 
