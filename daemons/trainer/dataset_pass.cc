@@ -191,6 +191,12 @@ class BatchQueue {
     return true;
   }
 
+  // What next() will give, or null where it is not there yet. It stays where it is until then.
+  const Batch* following() {
+    const std::lock_guard lock(team_.mutex());
+    return ready_.empty() ? nullptr : &ready_.front();
+  }
+
  private:
   void read(const NextBatch& next) {
     Batch batch;
@@ -233,12 +239,12 @@ int64_t hogwild_pass(const Program& program, Scope& scope, std::vector<NextBatch
   return batches;
 }
 
-int64_t ordered_pass(std::vector<NextBatch> sources, const std::function<Plan&(const Batch&)>& step,
+int64_t ordered_pass(std::vector<NextBatch> sources, const TakeStep& step,
                      const PassOptions& options) {
   int64_t batches = 0;
   BatchQueue queue(std::move(sources), options.stop_reading);
   for (Batch batch; queue.next(batch);) {
-    const Plan& plan = step(batch);
+    const Plan& plan = step(batch, queue.following());
     if (fetches_after(++batches, options)) give_fetches(plan, options);
   }
   return batches;

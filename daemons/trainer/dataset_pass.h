@@ -30,9 +30,13 @@ struct PassOptions {
 int64_t hogwild_pass(const Program& program, Scope& scope, std::vector<NextBatch> sources,
                      const PassOptions& options);
 
-// Each source gets a thread that reads its batches; the calling thread runs `step` on one batch
-// after the other, as pservers count steps. `step` returns the plan that it has run.
-int64_t ordered_pass(std::vector<NextBatch> sources, const std::function<Plan&(const Batch&)>& step,
+// Takes a step on a batch and returns the plan that it has run. `following` is the batch of the
+// next step, or null where it is not there yet.
+using TakeStep = std::function<Plan&(const Batch& batch, const Batch* following)>;
+
+// Each source gets a thread that reads its batches; the calling thread takes a step on one batch
+// after the other, as pservers count steps.
+int64_t ordered_pass(std::vector<NextBatch> sources, const TakeStep& step,
                      const PassOptions& options);
 
 }  // namespace paddle

@@ -25,7 +25,8 @@ class ShardSender {
   virtual ~ShardSender() = default;
   virtual void send(uint32_t shard, const wire::Push& push, std::span<const wire::Bytes> bulk) = 0;
   virtual void send(uint32_t shard, const wire::Pull& pull) = 0;
-  virtual void send(uint32_t shard, const wire::PullRows& pull, wire::Bytes ids) = 0;
+  // The answer has the same `id`.
+  virtual void send(uint32_t shard, uint64_t id, const wire::PullRows& pull, wire::Bytes ids) = 0;
 };
 
 // A step and where its data lies.
@@ -147,6 +148,7 @@ struct ExchangeOptions {
   bool merge_mean = false;                  // async: mean instead of sum
   uint64_t geo_steps = 1;                   // geo: steps between two exchanges
   uint64_t geo_memory = uint64_t{1} << 30;  // geo: bytes of rows of tables, at most
+  bool rows_ahead = true;                   // not geo: those of the next batch are asked for early
 };
 std::unique_ptr<ParamExchange> make_exchange(const SliceLayout& layout,
                                              const ExchangeOptions& options, ShardSender& out);

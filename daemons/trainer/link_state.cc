@@ -27,7 +27,7 @@ uint64_t LinkState::expect_rows(std::shared_ptr<std::vector<std::byte>> to, size
 
 std::span<const std::span<std::byte>> LinkState::land(const wire::Message& message, uint64_t bulk) {
   if (const auto* values = std::get_if<wire::Values>(&message.body))
-    return is_rows(*values) ? rows_->landing(index_, *values, bulk)
+    return is_rows(*values) ? rows_->landing(index_, message.id, *values, bulk)
                             : exchange_->landing(index_, *values, bulk);
   const auto found = landings_.find(message.id);
   const bool asked = std::holds_alternative<wire::Ack>(message.body) && found != landings_.end();
@@ -44,7 +44,8 @@ std::span<const std::span<std::byte>> LinkState::land(const wire::Message& messa
 
 void LinkState::handle(wire::Message& message) {
   if (const auto* values = std::get_if<wire::Values>(&message.body)) {
-    is_rows(*values) ? rows_->arrived(index_, *values) : exchange_->arrived(index_, *values);
+    is_rows(*values) ? rows_->arrived(index_, message.id, *values)
+                     : exchange_->arrived(index_, *values);
   } else if (const auto* ack = std::get_if<wire::Ack>(&message.body)) {
     landings_.erase(message.id);
     last_ack_ = std::max(last_ack_, message.id);

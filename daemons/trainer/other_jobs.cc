@@ -74,7 +74,7 @@ void measure_time(Session& session) {
   uint64_t pass = 0;
   const auto one = [&]() -> int64_t {
     while (!data.next(batch)) data.start_pass(++pass);
-    session.run(plan, data, batch, session.at.step++);
+    session.run(plan, batch, session.at.step++, data.position());
     return batch.samples;
   };
   for (int64_t i = 0; i < batches / 10 + 1; ++i) one();

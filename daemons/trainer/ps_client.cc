@@ -35,7 +35,8 @@ ExchangeOptions exchange_options(const PsOptions& o, const Cut& cut) {
           .queue_size = o.queue_size,
           .merge_mean = o.merge_mean,
           .geo_steps = o.geo_steps,
-          .geo_memory = o.geo_memory};
+          .geo_memory = o.geo_memory,
+          .rows_ahead = o.rows_ahead};
 }
 
 // Before values arrive that no pull of a plan takes, or are read by anybody but a plan: they are in
@@ -201,6 +202,7 @@ void PsClient::end_step() {
   const bool exchanges = exchange_->end_step();
   const bool sends_rows = geo_ && geo_->end_step();
   if (sends_rows) guarded([&] { send_rows(); });
+  rows_.end_step();
   links_->flush();
   if (exchanges || sends_rows)
     guarded([&] {
@@ -239,7 +241,7 @@ void PsClient::exchange_rows() {
 void PsClient::refresh(uint64_t step) {
   take_params(params_);
   guarded([&] { wait([&] { return exchange_->settled(step) && rows_.settled(step); }); });
-  rows_.read_at(step);
+  rows_.requests().read_at(step);
 }
 
 std::optional<uint64_t> PsClient::collect() {
@@ -304,7 +306,13 @@ void PsClient::finish(uint64_t step) {
     refresh(step);
     end_.finish();
   });
-  rows_.read_at(wire::any_version);  // others may go on
+  rows_.requests().read_at(wire::any_version);  // others may go on
+}
+
+void PsClient::say_bye() {
+  end_.leave();
+  if (const uint64_t ahead = rows_.requests().ahead(); ahead > 0)
+    log_detail(1, text("rows of ", ahead, " batches were asked for before their step"));
 }
 
 void PsClient::wait_for_others() {

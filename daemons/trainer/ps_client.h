@@ -40,6 +40,7 @@ struct PsOptions {
   bool merge_mean = false;         // async: mean instead of sum
   uint64_t geo_steps = 0;
   uint64_t geo_memory = uint64_t{1} << 30;  // geo: bytes of rows of tables, at most
+  bool rows_ahead = true;                   // those of the next batch are asked for early
 };
 
 class PsClient final : public StepExchange {
@@ -89,7 +90,7 @@ class PsClient final : public StepExchange {
   // send all back.
   void wait_for_save();
   // The last message: a shard that has it from all trainers is done.
-  void say_bye() { end_.leave(); }
+  void say_bye();
 
   // They report progress, and why this trainer is about to fail.
   Heartbeats& heartbeats() { return links_->heartbeats(); }

@@ -20,24 +20,18 @@ size_t value_bytes(const TableSpec& t) {
   return static_cast<size_t>(t.width) * (t.bf16_wire ? 2 : 4);
 }
 
-// Which ids belong to which part, and where each is in the whole list.
-void split(std::span<RowsPart> parts, std::span<const uint64_t> ids) {
-  for (RowsPart& p : parts) {
-    p.ids.clear();
-    p.place.clear();
-  }
-  for (size_t i = 0; i < ids.size(); ++i) {
-    RowsPart& p = parts[shard_of(ids[i], static_cast<uint32_t>(parts.size()))];
-    p.ids.push_back(ids[i]);
-    p.place.push_back(static_cast<uint32_t>(i));
-  }
+// The version that a gradient was computed with. What this trainer itself has changed since then
+// does not make it older, as for parameters.
+uint64_t based_on(const RowsPart& part, const RowRequests::PartPull& rows) {
+  if (rows.version > part.version) return part.version;
+  return std::min(part.version, rows.version + part.steps.answered - rows.own);
 }
 
 // The ids of a part, and their gradients from those of the whole list.
-void fill(RowsSending& to, const RowsPart& p, const TableSpec& spec, const float* grads) {
+void fill(RowsSending& to, const RowRequests::PartPull& p, const TableSpec& spec,
+          const float* grads) {
   const auto width = static_cast<size_t>(spec.width);
   to.rows = static_cast<uint32_t>(p.ids.size());
-  to.based_on = p.version;
   to.bulk.resize(p.ids.size() * (sizeof(uint64_t) + value_bytes(spec)));
   std::byte* at = to.bulk.data();
   if (!p.ids.empty()) std::memcpy(at, p.ids.data(), p.ids.size() * sizeof(uint64_t));
@@ -78,6 +72,7 @@ RowExchange::RowExchange(const Cut& cut, wire::Mode mode, uint64_t queue_size, S
       first_(static_cast<uint32_t>(cut.slices.size())),
       per_table_(cut.trainer.tables.empty() ? 0 : cut.table_shards.size()),
       parts_(cut.trainer.tables.size() * per_table_),
+      requests_(cut, mode, first_, out),
       lost_(parts_.size()),
       landing_(cut.pservers.size()) {
   const size_t slots = mode != wire::Mode::async
@@ -98,7 +93,7 @@ RowExchange::Awaited RowExchange::part_text(size_t part) const {
 
 std::optional<RowExchange::Awaited> RowExchange::first_awaited() const {
   for (size_t i = 0; i < parts_.size(); ++i)
-    if (parts_[i].pulling || parts_[i].asked) return part_text(i);
+    if (requests_.pulling(parts_[i].table, i % per_table_) || parts_[i].asked) return part_text(i);
   for (size_t i = 0; i < parts_.size(); ++i)
     if (parts_[i].unanswered > 0) return part_text(i);
   return {};
@@ -108,50 +103,14 @@ std::optional<RowExchange::Awaited> RowExchange::first_awaited() const {
 
 void RowExchange::begin_step(const StepRange& range) {
   range_ = range;
-  read_version_ = range.step;
+  requests_.begin_step(range.step);
   pushed_ = false;
 }
 
-void RowExchange::request(int32_t table, std::span<const uint64_t> ids) {
-  split(parts_of(table), ids);
-  const TableSpec& spec = cut_.trainer.tables[static_cast<size_t>(table)];
-  for (Part& p : parts_of(table)) {
-    if (p.ids.empty()) continue;
-    p.pulling = true;
-    p.rows.resize(p.ids.size() * value_bytes(spec));
-    out_.send(p.shard,
-              wire::PullRows{.epoch = epoch_,
-                             .version = mode_ == wire::Mode::sync ? read_version_ : 0,
-                             .slice = p.id,
-                             .rows = static_cast<uint32_t>(p.ids.size())},
-              std::as_bytes(std::span(p.ids)));
-  }
-}
-
-bool RowExchange::pulled(int32_t table) const {
-  const std::span<const Part> parts = parts_of(table);
-  return std::none_of(parts.begin(), parts.end(), [](const Part& p) { return p.pulling; });
-}
-
-void RowExchange::take(int32_t table, float* rows) const {
-  const TableSpec& spec = cut_.trainer.tables[static_cast<size_t>(table)];
-  const auto width = static_cast<size_t>(spec.width);
-  for (const Part& p : parts_of(table)) {
-    const std::byte* from = p.rows.data();
-    for (const uint32_t place : p.place) {
-      float* to = rows + place * width;
-      if (!spec.bf16_wire) {
-        std::memcpy(to, from, width * sizeof(float));
-      } else {
-        for (size_t j = 0; j < width; ++j) {
-          uint16_t half;
-          std::memcpy(&half, from + 2 * j, sizeof half);
-          to[j] = from_bf16(half);
-        }
-      }
-      from += value_bytes(spec);
-    }
-  }
+// In sync a shard takes requests for the version behind its present one, and this trainer knows
+// that it has the one of this step once it may push (may_push()).
+void RowExchange::end_step() {
+  if (pushed_) requests_.send_announced();
 }
 
 bool RowExchange::may_push() const {
@@ -164,14 +123,16 @@ bool RowExchange::may_push() const {
 // are in the queue, and are not sent as another step's. Differences of geo always go out: what they
 // hold was in no push before.
 void RowExchange::push(int32_t table, std::span<const uint64_t> ids, const float* grads) {
-  split(parts_of(table), ids);
+  const RowRequests::Pull& pull = requests_.divided(table, ids);
   pushed_ = true;
   for (Part& p : parts_of(table)) {
     if (range_.step < p.steps.handed && mode_ != wire::Mode::geo) continue;
     Sending& to = p.sending(p.unanswered);
     to.range = range_;
     to.range.step = std::max(range_.step, p.steps.handed);
-    fill(to, p, cut_.trainer.tables[static_cast<size_t>(table)], grads);
+    const auto part = static_cast<size_t>(p.id - first_) % per_table_;
+    to.based_on = mode_ == wire::Mode::geo ? p.version : based_on(p, pull.parts[part]);
+    fill(to, pull.parts[part], cut_.trainer.tables[static_cast<size_t>(table)], grads);
     if (!repeats_steps(mode_)) p.steps.handed = to.range.step + 1;
     p.steps.pushed = std::max(p.steps.pushed, to.range.step + 1);
     ++p.unanswered;
@@ -202,12 +163,13 @@ bool RowExchange::settled(uint64_t step) const {
 
 void RowExchange::join(uint64_t epoch, uint64_t step, std::span<const wire::SliceState> states) {
   epoch_ = epoch;
-  range_.step = read_version_ = step;
+  range_.step = step;
+  requests_.join(epoch);
+  requests_.read_at(step);
   pushed_ = false;
   for (Part& p : parts_) {
     const wire::SliceState& there = states[p.id];
     const auto index = static_cast<size_t>(&p - parts_.data());
-    p.pulling = p.landing = false;
     p.version = mode_ == wire::Mode::sync ? 0 : there.version;
     if (mode_ != wire::Mode::sync && there.last_step != wire::unknown_steps) {
       // A process that joins for the first time goes on behind what was pushed before it. Where
@@ -274,25 +236,22 @@ RowExchange::Part& RowExchange::part_of(uint32_t shard, uint32_t id) {
   return parts_[id - first_];
 }
 
-// Only the answer to a pull has bulk.
-std::span<const std::span<std::byte>> RowExchange::landing(uint32_t shard,
+// Only answers to pulls have bulk.
+std::span<const std::span<std::byte>> RowExchange::landing(uint32_t shard, uint64_t id,
                                                            const wire::Values& values,
                                                            uint64_t bytes) {
-  Part& p = part_of(shard, values.parts[0].slice);
-  require(values.parts.size() == 1 && p.pulling && !p.landing && bytes == p.rows.size(),
-          Error::Kind::protocol, "it sent ", bytes, " bytes of rows of '",
-          cut_.trainer.tables[static_cast<size_t>(p.table)].param, "' that nobody asked for");
-  p.landing = true;
-  landing_[shard] = p.rows;
+  const Part& p = part_of(shard, values.parts[0].slice);
+  require(values.parts.size() == 1, Error::Kind::protocol, "it sent rows of several parts at once");
+  landing_[shard] = requests_.landing(p.table, (p.id - first_) % per_table_, id, bytes);
   return {&landing_[shard], 1};
 }
 
-void RowExchange::arrived(uint32_t shard, const wire::Values& values) {
+void RowExchange::arrived(uint32_t shard, uint64_t id, const wire::Values& values) {
   for (const wire::ValuesPart& v : values.parts) {
     Part& p = part_of(shard, v.slice);
     p.version = std::max(p.version, v.version);
-    if (p.landing) {
-      p.landing = p.pulling = false;
+    if (id > 0) {
+      requests_.arrived(p.table, (p.id - first_) % per_table_, id, v.version, p.steps.answered);
     } else if (p.asked) {
       p.asked = false;
     } else {

@@ -1,7 +1,8 @@
 // How a trainer and the shards exchange rows of sparse tables: pulls of a batch's distinct ids,
 // one request per part of the table, and pushes of their gradients, one per part and step, also
-// where a part has no ids, so that rounds close. A state machine without I/O, as exchange.h is.
-// Between two steps of the same size nothing is allocated.
+// where a part has no ids, so that rounds close. A state machine without I/O, as exchange.h is;
+// what is pulled, and when, is in row_requests.h. Between two steps of the same size nothing is
+// allocated.
 //
 // Where steps are repeated (sync, half-async), a push is made again by computing the step again. In
 // async pushes wait in a queue until they are answered, and are sent again after a break. In geo
@@ -16,6 +17,7 @@
 
 #include "graph/transpile.h"
 #include "trainer/exchange.h"
+#include "trainer/row_requests.h"
 
 namespace paddle {
 
@@ -30,12 +32,8 @@ struct RowsSending {
 struct RowsPart {
   uint32_t id = 0, shard = 0;
   int32_t table = 0;
-  uint64_t version = 0;         // that it has at least
-  bool asked = false;           // for its version, by join()
-  std::vector<uint64_t> ids;    // of the pull at hand
-  std::vector<uint32_t> place;  // of each of them in the pull of the whole table
-  std::vector<std::byte> rows;  // that came for them
-  bool pulling = false, landing = false;
+  uint64_t version = 0;           // that it has at least
+  bool asked = false;             // for its version, by join()
   std::vector<RowsSending> ring;  // pushes that were not answered, the oldest first
   size_t oldest = 0, unanswered = 0;
   struct {
@@ -60,12 +58,11 @@ class RowExchange {
 
   // ---- a step of the trainer
   void begin_step(const StepRange& range);
-  // Outside a step: requests ask for the rows of this version, or of any (wire::any_version).
-  void read_at(uint64_t version) { read_version_ = version; }
-  // Asks for the rows of distinct ids; then, once they are here, for each id its row in `rows`.
-  void request(int32_t table, std::span<const uint64_t> ids);
-  bool pulled(int32_t table) const;
-  void take(int32_t table, float* rows) const;
+  // The rows that it reads.
+  RowRequests& requests() { return requests_; }
+  const RowRequests& requests() const { return requests_; }
+  // Every gradient of the step was pushed: what was announced for the next one may be asked for.
+  void end_step();
   // Whether gradients of this step, of any parameter, may be pushed: in sync once all parts have
   // the version of this step, as for slices (exchange_rounds.h).
   bool may_push() const;
@@ -84,9 +81,10 @@ class RowExchange {
   std::span<const uint64_t> lost() const { return lost_; }
 
   // ---- what arrives
-  std::span<const std::span<std::byte>> landing(uint32_t shard, const wire::Values& values,
-                                                uint64_t bytes);
-  void arrived(uint32_t shard, const wire::Values& values);
+  // `id` is that of the message: 0, or the number of a pull (RowRequests).
+  std::span<const std::span<std::byte>> landing(uint32_t shard, uint64_t id,
+                                                const wire::Values& values, uint64_t bytes);
+  void arrived(uint32_t shard, uint64_t id, const wire::Values& values);
   uint64_t dropped() const { return dropped_; }
 
   // What is waited for: the table, and the shard with the part.
@@ -103,9 +101,6 @@ class RowExchange {
   std::span<Part> parts_of(int32_t table) {
     return std::span(parts_).subspan(static_cast<size_t>(table) * per_table_, per_table_);
   }
-  std::span<const Part> parts_of(int32_t table) const {
-    return std::span(parts_).subspan(static_cast<size_t>(table) * per_table_, per_table_);
-  }
   Part& part_of(uint32_t shard, uint32_t id);
   void send(Part& part, const Sending& what);
 
@@ -115,10 +110,10 @@ class RowExchange {
   const uint32_t first_;    // id of the first part
   const size_t per_table_;  // parts
   std::vector<Part> parts_;
+  RowRequests requests_;
   uint64_t epoch_ = 0, dropped_ = 0;
   StepRange range_;
-  uint64_t read_version_ = 0;  // sync
-  bool pushed_ = false;        // in this step
+  bool pushed_ = false;  // in this step
   bool joined_once_ = false;
   std::vector<uint64_t> lost_;
   std::vector<std::span<std::byte>> landing_;  // of each shard

@@ -55,6 +55,7 @@ PsOptions ps_options(const Options& o, const Cluster& cluster, const Names& endp
   out.merge_mean = o.text("async_merge") == "mean";
   out.geo_steps =
       cluster.mode == TrainMode::geo ? static_cast<uint64_t>(o.integer("geo_steps")) : 0;
+  out.rows_ahead = o.flag("rows_ahead");
   out.geo_memory = parse_memory(o.text("geo_memory"), machine_memory()).value();
   return out;
 }
@@ -177,14 +178,14 @@ Plan& Session::test_plan() {
   return executor_.plan(model_.test, scope_, field_names(*test_data()), model_.fetches());
 }
 
-const Session::Outcome& Session::run(Plan& plan, const Reader& reader, const Batch& batch,
-                                     uint64_t step) {
+const Session::Outcome& Session::run(Plan& plan, const Batch& batch, uint64_t step,
+                                     const Position& end, const Batch* following) {
   for (size_t i = 0; i < batch.fields.size(); ++i) plan.feed(i, batch.fields[i]);
   const auto place = [&] {
-    return text("in the batch that ends at record ", reader.position().record, " of pass ",
-                reader.position().pass);
+    return text("in the batch that ends at record ", end.record, " of pass ", end.pass);
   };
   try {
+    if (following != nullptr) plan.announce(following->fields, step + 1);
     plan.run(step);
   } catch (Error& e) {
     if (e.kind() == Error::Kind::data || e.kind() == Error::Kind::numeric)
@@ -230,7 +231,7 @@ Meter Session::test() {
   Batch batch;
   reader->start_pass(0);
   while (reader->next(batch)) {
-    const Outcome& o = run(plan, *reader, batch, 0);
+    const Outcome& o = run(plan, batch, 0, reader->position());
     meter.add(batch.samples, o.cost, o.values);
   }
   for (const auto& [name, tensor] : kept) {

@@ -48,13 +48,15 @@ class Session {
 
   // First values of all parameters, or those of the model that the options name.
   void initialize();
-  // One batch through a program; cost and evaluators. Throws Error(numeric) for a cost that is no
-  // number.
+  // One batch through a program; cost and evaluators. It ends at `end` of the data; `following` is
+  // the batch after it, or null where that is not known. Throws Error(numeric) for a cost that is
+  // no number.
   struct Outcome {
     double cost = 0;
     std::vector<double> values;  // the numbers of all evaluators, one after the other
   };
-  const Outcome& run(Plan& plan, const Reader& reader, const Batch& batch, uint64_t step);
+  const Outcome& run(Plan& plan, const Batch& batch, uint64_t step, const Position& end,
+                     const Batch* following = nullptr);
   // Plans for the training program and the test program, with cost and evaluators fetched.
   Plan& train_plan();
   Plan& test_plan();

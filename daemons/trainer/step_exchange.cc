@@ -19,7 +19,9 @@ StepExchange::StepExchange(const Cut& cut, const ExchangeOptions& options,
       exchange_(make_exchange(layout_, options, *links_)),
       rows_(cut, options.mode, options.queue_size, *links_),
       geo_(geo_rows(cut, options)),
-      streams_(exchange_->manner() == ParamExchange::Manner::streams) {
+      streams_(exchange_->manner() == ParamExchange::Manner::streams),
+      rows_ahead_(options.rows_ahead && options.mode != wire::Mode::geo &&
+                  !cut.trainer.tables.empty()) {
   links_->deliver_to(*exchange_, rows_);
 }
 
@@ -56,11 +58,15 @@ void StepExchange::set_rate(int32_t table, float rate) {
   if (geo_) geo_->set_rate(table, rate);
 }
 
+void StepExchange::announce_rows(int32_t table, std::span<const uint64_t> ids, uint64_t step) {
+  if (rows_ahead_) rows_.requests().announce(table, ids, step);
+}
+
 void StepExchange::fetch_rows(int32_t table, std::span<const uint64_t> ids, float* rows) {
-  rows_.request(table, ids);
-  const auto here = [&] { return rows_.pulled(table); };
+  rows_.requests().request(table, ids);
+  const auto here = [&] { return rows_.requests().pulled(table); };
   if (!here()) await(Condition(here));
-  rows_.take(table, rows);
+  rows_.requests().take(table, rows);
 }
 
 void StepExchange::pull_rows(int32_t table, std::span<const uint64_t> ids, float* rows, uint64_t) {

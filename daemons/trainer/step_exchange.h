@@ -28,6 +28,8 @@ class StepExchange : public Remote {
   void pull_rows(int32_t table, std::span<const uint64_t> ids, float* rows, uint64_t step) override;
   void push_rows(int32_t table, std::span<const uint64_t> ids, const float* grads,
                  uint64_t step) override;
+  void announce_rows(int32_t table, std::span<const uint64_t> ids, uint64_t step) override;
+  bool takes_announcements() const override { return rows_ahead_; }
   bool takes_rates() const override { return geo_ != nullptr; }
   void set_rate(int32_t table, float rate) override;
 
@@ -44,6 +46,7 @@ class StepExchange : public Remote {
   RowExchange rows_;
   const std::unique_ptr<GeoRows> geo_;  // null in other modes, and without tables
   const bool streams_;                  // the exchange does
+  const bool rows_ahead_;               // rows are asked for before their step
 
  private:
   void wait_to_push();

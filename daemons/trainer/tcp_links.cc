@@ -48,14 +48,14 @@ class TcpLinks::Link : public wire::Handler {
   wire::Landing land(wire::Connection&, const wire::Message& message, uint64_t bulk) override {
     return wire::Landing::into_pieces(state_.land(message, bulk));
   }
-  void handle(wire::Connection& from, wire::Message& message, uint64_t bulk) override {
+  void handle(wire::Connection& from, wire::Message& message, uint64_t) override {
     if (&from != connection_.get()) return;
     if (std::holds_alternative<wire::Welcome>(message.body)) {
       failed_attempts_ = 0;
       shared_ = false;
     }
     if (const auto* values = std::get_if<wire::Values>(&message.body))
-      links_.answered(*values, bulk);
+      links_.answered(message.id, *values);
     state_.handle(message);
   }
   void arrived(wire::Connection& from) override { from.flush(); }  // what answers made us send
@@ -147,12 +147,12 @@ void TcpLinks::send(uint32_t shard, const wire::Pull& pull) {
   links_[shard]->connection().send(0, pull);
 }
 
-void TcpLinks::send(uint32_t shard, const wire::PullRows& pull, wire::Bytes ids) {
+void TcpLinks::send(uint32_t shard, uint64_t id, const wire::PullRows& pull, wire::Bytes ids) {
   if (!links_[shard]->open()) return;
   SentTime& asked = sent_at(pull.slice);
-  asked.rows = Clock::now();
+  asked.rows.at(id - 1) = Clock::now();
   asked.table = true;
-  links_[shard]->connection().send(0, pull, ids);
+  links_[shard]->connection().send(id, pull, ids);
 }
 
 template <class Part>
@@ -170,17 +170,18 @@ TcpLinks::SentTime& TcpLinks::sent_at(uint32_t slice) {
   return sent_[slice];
 }
 
-// A message counts once, however many slices it answers. Of a table, only rows that were pulled
-// come as bulk.
-void TcpLinks::answered(const wire::Values& values, uint64_t bulk) {
+// A message counts once, however many slices it answers. Of a table, only pulls of rows have
+// numbers.
+void TcpLinks::answered(uint64_t id, const wire::Values& values) {
   if (values.parts.empty() || values.parts[0].slice >= sent_.size()) return;
   SentTime& asked = sent_[values.parts[0].slice];
   ExchangeTimes& times = exchange_times();
   if (asked.table) {
-    Time& sent = bulk > 0 ? asked.rows : asked.time;
+    const bool rows = id > 0 && id <= asked.rows.size();
+    Time& sent = rows ? asked.rows[id - 1] : asked.time;
     if (sent == Time{}) return;
     const auto time = std::chrono::nanoseconds(Clock::now() - std::exchange(sent, Time{}));
-    (bulk > 0 ? times.pull_rows : times.push_rows).observe(static_cast<uint64_t>(time.count()));
+    (rows ? times.pull_rows : times.push_rows).observe(static_cast<uint64_t>(time.count()));
     return;
   }
   if (asked.time == Time{}) return;

@@ -3,6 +3,7 @@
 // between threads on the way of the data; only the heartbeat has a thread of its own.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,7 +28,7 @@ class TcpLinks final : public Links {
   bool open(size_t shard) const override;
   void send(uint32_t shard, const wire::Push& push, std::span<const wire::Bytes> bulk) override;
   void send(uint32_t shard, const wire::Pull& pull) override;
-  void send(uint32_t shard, const wire::PullRows& pull, wire::Bytes ids) override;
+  void send(uint32_t shard, uint64_t id, const wire::PullRows& pull, wire::Bytes ids) override;
   void request(size_t shard, uint64_t id, const wire::Body& body, wire::Bytes bulk) override;
   void flush() override;
   void poll() override { io_.poll(); }
@@ -42,13 +43,13 @@ class TcpLinks final : public Links {
  private:
   class Link;
   struct SentTime {
-    Time time{};  // Time{}: nothing, or it was answered
-    Time rows{};  // of a pull of rows of a table
+    Time time{};                                          // Time{}: nothing, or it was answered
+    std::array<Time, RowRequests::pulls_at_once> rows{};  // of pulls of rows of a table
     bool push = false, table = false;
   };
   template <class Part>
   void sent(std::span<const Part> parts, bool push);
-  void answered(const wire::Values& values, uint64_t bulk);
+  void answered(uint64_t id, const wire::Values& values);
   SentTime& sent_at(uint32_t slice);
 
   asio::io_context io_{1};

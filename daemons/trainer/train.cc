@@ -5,6 +5,7 @@
 #include "base/run_main.h"
 #include "base/suggest.h"
 #include "obs/events.h"
+#include "trainer/batches.h"
 #include "trainer/model_directory.h"
 #include "trainer/parameter_stats.h"
 #include "trainer/train_report.h"
@@ -57,7 +58,7 @@ class TrainLoop {
       make_writable_directory(in_workspace(o_, o_.text("save_dir")));
       warn_of_older_models(s_);
     }
-    Reader& data = s_.train_data();
+    Batches data(s_.train_data(), client_ != nullptr && client_->takes_announcements());
     report_.begin(s_.batches_of_pass());
     if (client_) send_state("training");
     for (bool done = false; !done;) {
@@ -73,7 +74,7 @@ class TrainLoop {
     }
   }
 
-  void passes(Reader& data) {
+  void passes(Batches& data) {
     while (s_.at.pass < passes_ && !stop_signal()) {
       data.seek({s_.at.pass, s_.at.record});
       if (s_.at.record == 0) s_.clear_evaluators();
@@ -81,17 +82,18 @@ class TrainLoop {
     }
   }
 
-  void pass(Reader& data) {
+  void pass(Batches& data) {
     Plan& plan = s_.train_plan();
     meters_.enter(s_.at.pass, s_.at.step, s_.at.record == 0);
-    while (data.next(batch_)) {
+    while (data.next()) {
+      const Batch& batch = data.batch();
       const TrainPosition after{.step = s_.at.step + 1,
                                 .pass = s_.at.pass,
                                 .record = data.position().record,
                                 .batch = s_.at.batch + 1,
-                                .samples = s_.at.samples + static_cast<uint64_t>(batch_.samples)};
+                                .samples = s_.at.samples + static_cast<uint64_t>(batch.samples)};
       const Session::Outcome& o = step(plan, data, after);
-      meters_.add(s_.at.step, batch_.samples, o.cost, o.values);
+      meters_.add(s_.at.step, batch.samples, o.cost, o.values);
       s_.at = after;
       after_batch();
       if (stop_signal()) return;
@@ -99,11 +101,13 @@ class TrainLoop {
     end_pass();
   }
 
-  const Session::Outcome& step(Plan& plan, Reader& data, const TrainPosition& after) {
-    if (!client_) return s_.run(plan, data, batch_, s_.at.step);
+  const Session::Outcome& step(Plan& plan, Batches& data, const TrainPosition& after) {
+    if (!client_) return s_.run(plan, data.batch(), s_.at.step, data.position());
     const Session::Outcome* out = nullptr;
-    s_.steps().run(s_.train_program(), {s_.at.step, place_of(s_.at), place_of(after)},
-                   [&] { out = &s_.run(plan, data, batch_, s_.at.step); });
+    const auto compute = [&] {
+      out = &s_.run(plan, data.batch(), s_.at.step, data.position(), data.following());
+    };
+    s_.steps().run(s_.train_program(), {s_.at.step, place_of(s_.at), place_of(after)}, compute);
     return *out;
   }
 
@@ -228,7 +232,6 @@ class TrainLoop {
   PsClient* client_;  // null where there are no pservers
   uint64_t passes_;
   SampleRate rate_;
-  Batch batch_;
   PassMeters meters_;
   TrainReport report_;
 };

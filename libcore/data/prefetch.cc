@@ -59,6 +59,11 @@ class Prefetch : public Reader {
     return true;
   }
 
+  bool ready() const override {
+    const std::lock_guard lock(mutex_);
+    return !full_.empty() && full_.front().more && !full_.front().error;
+  }
+
   void seek(Position to) override {
     std::unique_lock lock(mutex_);
     target_ = to;
@@ -130,7 +135,7 @@ class Prefetch : public Reader {
   const int64_t records_;
   Position position_;  // the consumer's
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable wake_, ready_;  // for the thread, for the consumer
   std::vector<Item> full_;                // few: a vector keeps its memory where a deque would not
   std::vector<Batch> used_;

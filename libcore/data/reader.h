@@ -43,6 +43,8 @@ class Reader {
   // Fills `batch`, false at the end of the pass. The memory of `batch` is used again where nothing
   // else holds it, so that a loop over fixed shapes allocates nothing. Throws Error(data or io).
   virtual bool next(Batch& batch) = 0;
+  // Whether next() would give a batch at once: it neither waits, nor ends, nor throws.
+  virtual bool ready() const { return false; }
   virtual Position position() const = 0;
   // The following next() gives what it would have given, had the reader come here by itself. Throws
   // Error(config) where this data has no such position.

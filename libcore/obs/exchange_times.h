@@ -12,7 +12,8 @@ namespace paddle {
 struct ExchangeTimes {
   TimeHistogram push;  // from a gradient that was sent to the values of the next version
   TimeHistogram pull;  // from a pull to its values
-  TimeHistogram push_rows, pull_rows;  // the same of rows of tables
+  TimeHistogram push_rows, pull_rows;    // the same of rows of tables
+  std::atomic<uint64_t> rows_ahead = 0;  // pulls of rows that had been sent before their step
   std::atomic<int64_t> queued = 0;  // async: gradients of groups of slices that wait for an answer
 };
 

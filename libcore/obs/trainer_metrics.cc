@@ -92,6 +92,9 @@ constexpr Metric<TrainerReport> trainer_table[] = {
     {"paddle_trainer_pull_rows_seconds", is_histogram, "le",
      "From a pull of rows of a table to these rows",
      [](TrainerIn, Samples& out) { out.put(exchange_times().pull_rows.values()); }},
+    {"paddle_trainer_rows_ahead_total", is_counter, "",
+     "Batches whose rows of a table were asked for before their step (--rows_ahead)",
+     [](TrainerIn, Samples& out) { out.put(static_cast<double>(exchange_times().rows_ahead)); }},
 };
 
 constexpr Metric<ProcessReport> process_table[] = {

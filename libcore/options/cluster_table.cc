@@ -115,6 +115,10 @@ OptionTable mode_rows() {
        "Memory that a trainer in geo may hold for rows of sparse tables: bytes, a number with k, "
        "m, g or t, or a share of the machine's memory",
        modes, amount_of_memory()},
+      {"rows_ahead", flag, "true",
+       "Trainers ask for the rows of the next batch while this one is computed (sparse tables; not "
+       "in geo)",
+       modes},
       {"async_merge", text, "sum",
        "How async joins gradients that wait to be sent: sum, or mean for rules other than sgd",
        modes, one_of({"sum", "mean"})},

@@ -179,12 +179,16 @@ int64_t PyExecutor::run_pass(const ProgramPtr& program, const ScopePtr& scope,
   const std::lock_guard<std::mutex> alone(scope->mutex);
   if (job) join(scope, job);
   uint64_t steps = 0;  // of this pass, as threads that train side by side count them
-  const auto step = [&](const Batch& batch) -> Plan& {
+  const auto step = [&](const Batch& batch, const Batch* following) -> Plan& {
     Plan& plan = executor_->plan(*program, scope->scope, options.feeds, options.fetches);
     std::vector<Tensor> copies(batch.fields.size());
     const auto feed = [&] { feed_plan(plan, batch.fields, copies); };
     if (job) {
-      job->run(plan, *program, feed, samples_in(batch.fields),
+      const auto feed_and_announce = [&] {
+        feed();
+        if (following != nullptr) plan.announce(following->fields, job->step() + 1);
+      };
+      job->run(plan, *program, feed_and_announce, samples_in(batch.fields),
                [&] { return figures_of(plan, *program, options.fetches); });
     } else {
       feed();

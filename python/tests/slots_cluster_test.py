@@ -41,8 +41,61 @@ else:
     exe.close()
 """
 
+TABLE = """
+import os, sys
+import paddle.fluid as fluid
+
+role, endpoint = sys.argv[1], sys.argv[2]
+ids = fluid.layers.data(name="ids", shape=[1], dtype="int64")
+y = fluid.layers.data(name="y", shape=[1], dtype="float32")
+rows = fluid.layers.embedding(ids, size=[-1, 4], is_distributed=True, param_attr=fluid.ParamAttr(name="emb"))
+cost = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(rows, size=1), y))
+fluid.optimizer.Adagrad(learning_rate=0.1).minimize(cost)
+fluid.default_startup_program().random_seed = 5
+t = fluid.DistributeTranspiler()
+t.transpile(trainer_id=0, pservers=endpoint, trainers=1, sync_mode=True)
+exe = fluid.Executor(fluid.CPUPlace())
+if role == "PSERVER":
+    main, startup = t.get_pserver_programs(endpoint)
+    exe.run(startup)
+    exe.run(main)
+else:
+    main = t.get_trainer_program()
+    exe.run(fluid.default_startup_program())
+    d = fluid.DatasetFactory().create_dataset("InMemoryDataset")
+    d.set_use_var([ids, y])
+    d.set_batch_size(10)
+    d.set_pipe_command("cat -")
+    d.set_filelist(["records"])
+    d.load_into_memory()
+    for epoch in range(3):
+        exe.train_from_dataset(main, d, thread=1)
+    fluid.io.save_persistables(exe, "out-" + os.environ["PADDLE_INIT_ROWS_AHEAD"], main)
+    exe.close()
+"""
+
 
 class Cluster(Job):
+    def test_rows_of_the_next_batch(self):
+        """They are asked for while a batch is computed, with the same bits."""
+        script = self.write("table.py", TABLE)
+        r = random.Random(1)
+        lines = [f"1 {r.choice([3, 5, 2**62 + r.randint(0, 50)])} 1 {r.uniform(-1, 1)}\n" for _ in range(400)]
+        self.write("records", "".join(lines))
+        tables = []
+        for ahead in ("true", "false"):
+            endpoint = f"127.0.0.1:{self.port()}"
+            env = {"PADDLE_INIT_ROWS_AHEAD": ahead, "GLOG_v": "1", "PADDLE_INIT_LOG_DIR": f"log-{ahead}"}
+            server = self.start(f"server-{ahead}", script, "PSERVER", endpoint, **env)
+            self.start(f"trainer-{ahead}", script, "TRAINER", endpoint, **env).wait()
+            self.stop(server)
+            with open(os.path.join(self.dir, f"out-{ahead}", "emb.table"), "rb") as f:
+                tables.append(f.read())
+            with open(os.path.join(self.dir, f"log-{ahead}", "paddle_trainer.INFO"), encoding="utf-8") as f:
+                self.assertEqual(ahead == "true", "were asked for before their step" in f.read())
+        self.assertEqual(len(tables[0]), len(tables[1]))
+        self.assertEqual(tables[0], tables[1])
+
     def test_two_trainers(self):
         script = self.write("job.py", SCRIPT)
         r = random.Random(1)

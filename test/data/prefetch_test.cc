@@ -1,4 +1,6 @@
+#include <chrono>
 #include <set>
+#include <thread>
 
 #include "data/support.h"
 
@@ -117,6 +119,33 @@ TEST_CASE("prefetch: errors come where the batch would have come", "[data]") {
       CHECK(batch.fields[0].data<int64_t>()[0] == i);
     }
   }
+}
+
+TEST_CASE("prefetch: ready() is true where a batch is there, and not for an end or an error",
+          "[data]") {
+  const auto becomes_ready = [](const Reader& reader) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!reader.ready() && std::chrono::steady_clock::now() < deadline)
+      std::this_thread::yield();
+    return reader.ready();
+  };
+  Batch batch;
+  const auto fails = prefetch(std::make_unique<FailingReader>(3), 2);
+  for (int i = 0; i < 3; ++i) {
+    CHECK(becomes_ready(*fails));
+    REQUIRE(fails->next(batch));
+  }
+  CHECK_THROWS_AS(fails->next(batch), Error);
+  CHECK_FALSE(fails->ready());
+  fails->seek({0, 2});
+  CHECK(becomes_ready(*fails));
+
+  const TempDir dir;
+  const auto ends = prefetch(open_reader(numbered(dir)), 2);
+  while (ends->next(batch)) {
+  }
+  CHECK_FALSE(ends->ready());
+  CHECK_FALSE(open_reader(numbered(dir))->ready());  // it would have to read
 }
 
 TEST_CASE("prefetch: stops at any moment", "[data]") {

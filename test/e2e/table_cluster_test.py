@@ -68,6 +68,20 @@ class SameBits(TableCluster):
                 same_values(self, first, found)
                 self.assertEqual(name == "both", "through shared memory" in cluster.trainers[0].log(whole=True))
 
+    def test_rows_of_the_next_batch(self):
+        """Asked for before their step or not: the same bits in sync. Geo has no use for it."""
+        job = write_table_job(self, "adagrad", records=970)
+        first = None
+        for name, flags in (("ahead", []), ("late", ["--rows_ahead=false"]), ("async", ["--async"]), ("geo", ["--geo_steps=2"])):
+            with self.subTest(name):
+                cluster = self.cluster(job, 2, 2, f"{name}-", flags=[*flags, "--v=1"])
+                found = cluster.run()
+                first = first or found
+                if name == "late":
+                    same_values(self, first, found)
+                for t in cluster.trainers:
+                    self.assertEqual(name in ("ahead", "async"), "were asked for before their step" in t.log(whole=True))
+
     def test_is_sparse_alone_is_an_array(self):
         """As Fluid has it: the first values are those of the startup program, and the model has one file per variable."""
         for rule, options in (("adagrad", ""), ("adam", ', "lazy_mode": true'), ("sgd", "")):

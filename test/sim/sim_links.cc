@@ -93,8 +93,8 @@ void SimLinks::send(uint32_t shard, const wire::Pull& pull) {
   if (open(shard)) data_[shard].pipe->send(Way::to_shard, 0, pull, {});
 }
 
-void SimLinks::send(uint32_t shard, const wire::PullRows& pull, wire::Bytes ids) {
-  if (open(shard)) data_[shard].pipe->send(Way::to_shard, 0, pull, std::span(&ids, 1));
+void SimLinks::send(uint32_t shard, uint64_t id, const wire::PullRows& pull, wire::Bytes ids) {
+  if (open(shard)) data_[shard].pipe->send(Way::to_shard, id, pull, std::span(&ids, 1));
 }
 
 void SimLinks::request(size_t shard, uint64_t id, const wire::Body& body, wire::Bytes bulk) {

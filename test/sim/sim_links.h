@@ -22,7 +22,7 @@ class SimLinks final : public Links, public Heartbeats {
   bool open(size_t shard) const override { return data_[shard].pipe != nullptr; }
   void send(uint32_t shard, const wire::Push& push, std::span<const wire::Bytes> bulk) override;
   void send(uint32_t shard, const wire::Pull& pull) override;
-  void send(uint32_t shard, const wire::PullRows& pull, wire::Bytes ids) override;
+  void send(uint32_t shard, uint64_t id, const wire::PullRows& pull, wire::Bytes ids) override;
   void request(size_t shard, uint64_t id, const wire::Body& body, wire::Bytes bulk) override;
   void flush() override {}
   void poll() override;

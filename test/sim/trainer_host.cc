@@ -229,6 +229,7 @@ void TrainerHost::batch(PsClient& client, Scope& scope, uint64_t step, uint64_t 
   const bool table = !setup_.model->cut.trainer.tables.empty();
   const std::vector<uint64_t> ids = batch_ids(index_, record);
   std::vector<float> rows(ids.size() * row_width);
+  if (table) announce(client, step, record);
   if (table) client.pull_rows(0, ids, rows.data(), step);
   for (size_t i = 0; i < params; ++i) client.pull(static_cast<int32_t>(i), View{}, step);
   sleep_until(now() + to_duration(network_.world.random.between(0.2, 1.8) * setup_.batch_seconds));
@@ -257,6 +258,13 @@ void TrainerHost::batch(PsClient& client, Scope& scope, uint64_t step, uint64_t 
     client.push(static_cast<int32_t>(i), View{.data = g.data()}, step);
   }
   if (table && record % 2 == 1) push_rows(client, rows, step, record);
+}
+
+// Now and then another batch comes than was announced, or none was.
+void TrainerHost::announce(PsClient& client, uint64_t step, uint64_t record) {
+  const uint64_t other = record % 5;
+  if (!client.takes_announcements() || record + 1 == setup_.records || other == 3) return;
+  client.announce_rows(0, batch_ids(index_, record + (other == 1 ? 2 : 1)), step + 1);
 }
 
 // As for parameters: the first row counts.

@@ -77,6 +77,7 @@ class TrainerHost {
   void batch(PsClient& client, Scope& scope, uint64_t step, uint64_t record);
   Values parameters(const Scope& scope) const;
   void save_pass(PsClient& client, const Scope& scope, uint64_t step, uint64_t pass);
+  void announce(PsClient& client, uint64_t step, uint64_t record);
   void push_rows(PsClient& client, const std::vector<float>& rows, uint64_t step, uint64_t record);
   Time now() const { return setup_.clock.local(network_.world.now()); }
   // The fiber sleeps until then, by its own clock, or until wake().

@@ -78,9 +78,23 @@ struct Run {
     plan.run(0);
     return plan;
   }
+  // Whoever was seen as the batch that follows is the next one.
+  void note(const Batch& batch, const Batch* next) {
+    const auto value = [](const Batch& b) { return b.fields[0].data<float>()[0]; };
+    if (following != 0) CHECK(value(batch) == following);
+    following = next == nullptr ? 0 : value(*next);
+    seen += following != 0;
+  }
+  float following = 0;
+  int seen = 0;
   int64_t ordered(std::vector<NextBatch> sources) {
     return ordered_pass(
-        std::move(sources), [this](const Batch& b) -> Plan& { return step(b); }, options);
+        std::move(sources),
+        [this](const Batch& b, const Batch* following) -> Plan& {
+          note(b, following);
+          return step(b);
+        },
+        options);
   }
 };
 
@@ -127,6 +141,23 @@ TEST_CASE("an ordered pass", "[trainer]") {
     run.options.fetch_period = 1;
     run.ordered({counting(6)});
     CHECK(run.fetched == std::vector<float>{1, 3, 6, 10, 15, 21});
+    CHECK(run.following == 0);  // nothing follows the last one
+  }
+  SECTION("a step is shown the batch that follows, where it was read") {
+    std::atomic<int> given = 0;
+    const NextBatch all = counting(4);
+    run.fetched.clear();
+    run.options.on_fetch = [&](std::vector<Tensor>) {
+      for (int before = given; before < 4; before = given) given.wait(before);  // all were read
+    };
+    run.options.fetch_period = 1;
+    run.ordered({[&](Batch& batch) {
+      const bool more = all(batch);
+      ++given;
+      given.notify_all();
+      return more;
+    }});
+    CHECK(run.seen >= 1);
   }
   SECTION("an error while reading ends it, and the sources that wait") {
     const Waiting waiting;
@@ -137,7 +168,7 @@ TEST_CASE("an ordered pass", "[trainer]") {
     int steps = 0;
     CHECK_THROWS_WITH(ordered_pass(
                           {counting(1000), counting(1000)},
-                          [&](const Batch& b) -> Plan& {
+                          [&](const Batch& b, const Batch*) -> Plan& {
                             if (++steps == 2) throw Error(Error::Kind::peer, "the pserver is gone");
                             return run.step(b);
                           },

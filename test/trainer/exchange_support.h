@@ -38,6 +38,7 @@ class SentMessages : public ShardSender {
     std::vector<uint64_t> versions;  // of a pull; of a push what it was based on
     std::vector<float> bulk;
     wire::Position begin, end;  // of a push
+    uint64_t id = 0;            // of the message
     std::vector<uint64_t> ids;  // of a pull of rows
   };
   void send(uint32_t shard, const wire::Push& push, std::span<const wire::Bytes> bulk) override {
@@ -63,8 +64,9 @@ class SentMessages : public ShardSender {
     }
     messages.push_back(std::move(s));
   }
-  void send(uint32_t shard, const wire::PullRows& pull, wire::Bytes ids) override {
+  void send(uint32_t shard, uint64_t id, const wire::PullRows& pull, wire::Bytes ids) override {
     Sent s{.shard = shard, .epoch = pull.epoch};
+    s.id = id;
     s.slices.push_back(pull.slice);
     s.versions.push_back(pull.version);
     s.ids.resize(ids.size() / sizeof(uint64_t));

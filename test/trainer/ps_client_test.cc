@@ -39,7 +39,7 @@ class AnsweringLinks final : public Links, public Heartbeats {
     for (const wire::PushPart& p : push.parts)
       if (answers_pushes) values_of(p.slice);
   }
-  void send(uint32_t, const wire::PullRows&, wire::Bytes) override {}
+  void send(uint32_t, uint64_t, const wire::PullRows&, wire::Bytes) override {}
   void send(uint32_t, const wire::Pull& pull) override {
     for (const wire::PullPart& p : pull.parts) values_of(p.slice);
   }

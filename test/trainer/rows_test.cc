@@ -89,6 +89,7 @@ struct Job {
   Cut cut;
   wire::Mode mode;
   uint32_t trainers;
+  bool ahead = true;  // the next step's ids are announced
 };
 
 // Some ids are everybody's, and now and then a trainer has none.
@@ -149,7 +150,7 @@ struct Result {
   std::vector<std::vector<Floats>> rows;  // by step and table
   std::vector<Floats> last;               // of looked_at, after all have finished
   std::string problem;
-  uint64_t lost = 0;
+  uint64_t lost = 0, ahead = 0;
 };
 
 const Ids looked_at = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 22, ~0ull};
@@ -183,6 +184,7 @@ class Worker {
         step_ = back.step;
       }
     for (const uint64_t n : client_->rows().lost()) result_.lost += n;
+    result_.ahead = client_->rows().requests().ahead();
     client_->say_bye();
   }
 
@@ -200,6 +202,8 @@ class Worker {
     client_->begin_step(step_, {.record = step_}, {.record = step_ + 1});
     const uint32_t trainer = client_->trainer();
     std::vector<Floats> rows;
+    for (int32_t t = 0; t < 2 && client_->takes_announcements(); ++t)
+      client_->announce_rows(t, ids_of(t, trainer, step_ + 1), step_ + 1);
     for (int32_t t = 0; t < 2; ++t) {
       const Ids ids = ids_of(t, trainer, step_);
       rows.emplace_back(ids.size() * static_cast<size_t>(width));
@@ -236,7 +240,9 @@ std::vector<Result> train_all(const Job& job, const std::vector<uint16_t>& ports
   for (uint32_t i = 0; i < job.trainers; ++i)
     threads.emplace_back([&, i] {
       try {
-        Worker(job, options_of(ports, i, job.trainers, job.mode), results[i]).run(steps);
+        PsOptions options = options_of(ports, i, job.trainers, job.mode);
+        options.rows_ahead = job.ahead;
+        Worker(job, options, results[i]).run(steps);
       } catch (const Error& e) {
         results[i].problem = e.what();
       }
@@ -264,11 +270,15 @@ TEST_CASE("rows that trainers pull equal those of one table in every step", "[tr
       GENERATE(table<uint32_t, size_t>({{1, 1}, {2, 2}, {3, 2}, {2, 5}}));
   const std::string rule = GENERATE("sgd", "adagrad", "adam");
   INFO(rule << ", " << trainers << " trainers, " << shards << " shards");
-  const Job job(shards, trainers, wire::Mode::sync, rule);
+  Job job(shards, trainers, wire::Mode::sync, rule);
+  job.ahead = rule != "sgd";
   const Cluster running(shards);
   constexpr uint64_t steps = 12;
   const auto results = train_all(job, running.ports, steps);
-  for (const Result& r : results) CHECK(r.problem.empty());
+  for (const Result& r : results) {
+    CHECK(r.problem.empty());
+    CHECK(r.ahead == (job.ahead ? 2 * (steps - 1) : 0));  // all but those of the first step
+  }
   check_sync(job, results, steps);
 }
 

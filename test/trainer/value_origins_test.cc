@@ -275,14 +275,14 @@ TEST_CASE("rows count what was lost with several pservers", "[trainer]") {
     rows.push(0, ids, &grad);
   }
   SECTION("with pushes that wait to be sent again") {
-    rows.arrived(0, answer);
+    rows.arrived(0, 0, answer);
     join(1, 3);  // from a snapshot
     REQUIRE(rows.lost()[0] == 0);
     CHECK(join(unknown, 0) == 3);
     CHECK(rows.lost()[0] == 3);
   }
   SECTION("with nothing left to send") {
-    for (int i = 0; i < 3; ++i) rows.arrived(0, answer);
+    for (int i = 0; i < 3; ++i) rows.arrived(0, 0, answer);
     join(0, 3);  // another trainer began the job anew there
     REQUIRE(rows.lost()[0] == 3);
     CHECK(join(unknown, 0) == 3);

@@ -1,0 +1,99 @@
+// Which rows of sparse tables a trainer asks the shards for, and when: those of the step at hand,
+// one request per part of the table, and early those of the next batch, where its ids are known.
+// A state machine without I/O; row_exchange.h tells it of steps, joining and answers.
+//
+// Early requests. In sync they go out behind the gradients of the step before, and the shards
+// answer when the round closes; in half-async too, so that the rows have this trainer's own
+// gradients. In async they go out at once, and the rows come while that step is computed: they may
+// lack its gradients. What was announced and is not asked for is forgotten when it has come.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "graph/transpile.h"
+#include "trainer/exchange.h"
+
+namespace paddle {
+
+class RowRequests {
+ public:
+  // Of one table. Their messages have the numbers from 1 on.
+  static constexpr size_t pulls_at_once = 3;
+
+  // What is asked of one part.
+  struct PartPull {
+    std::vector<uint64_t> ids;
+    std::vector<uint32_t> place;      // of each of them in the list of the whole table
+    std::vector<std::byte> rows;      // that came for them
+    uint64_t version = ~uint64_t{0};  // of the rows, where they have come
+    uint64_t own = 0;                 // steps of this trainer that were answered by then
+    bool pulling = false, landing = false;
+  };
+  struct Pull {
+    std::vector<uint64_t> ids;
+    std::vector<PartPull> parts;
+    uint64_t step = 0;      // it was announced for
+    bool expected = false;  // and that step may still ask for it
+    bool sent = false;
+    bool pulling() const;
+  };
+
+  // `cut` and `out` outlive it. Parts have the ids from `first_part` on, table after table.
+  RowRequests(const Cut& cut, wire::Mode mode, uint32_t first_part, ShardSender& out);
+
+  // Whatever was asked is void.
+  void join(uint64_t epoch);
+  void begin_step(uint64_t step);
+  // Outside a step: requests ask for the rows of this version, or of any (wire::any_version).
+  void read_at(uint64_t version);
+  // Distinct ids that `step` will ask for: the one after the step at hand. Nothing happens where
+  // too much is on its way already.
+  void announce(int32_t table, std::span<const uint64_t> ids, uint64_t step);
+  // All gradients of the step were pushed.
+  void send_announced();
+  // Asks for the rows of distinct ids, where they were not announced for this step; then, once they
+  // are here, for each id its row in `rows`.
+  void request(int32_t table, std::span<const uint64_t> ids);
+  bool pulled(int32_t table) const { return !at_hand(table).pulling(); }
+  void take(int32_t table, float* rows) const;
+  // How these ids are divided among the parts: as they were asked for, or else anew.
+  const Pull& divided(int32_t table, std::span<const uint64_t> ids);
+
+  // ---- answers: of the part of a table, to the message of this number
+  // Where the rows go. Throws Error(protocol) for what nobody asked for.
+  std::span<std::byte> landing(int32_t table, size_t part, uint64_t number, uint64_t bytes);
+  void arrived(int32_t table, size_t part, uint64_t number, uint64_t version, uint64_t own);
+
+  bool pulling(int32_t table, size_t part) const { return at_hand(table).parts[part].pulling; }
+  // Of request() that had been sent before their step.
+  uint64_t ahead() const { return ahead_; }
+
+ private:
+  struct Table {
+    const TableSpec* spec = nullptr;
+    uint32_t first_part = 0;
+    size_t at_hand = 0;  // the pull that was requested last
+    // 0 is that of a request as it is made, the others were announced.
+    std::array<Pull, pulls_at_once> pulls;
+  };
+  const Pull& at_hand(int32_t table) const {
+    const Table& t = tables_[static_cast<size_t>(table)];
+    return t.pulls[t.at_hand];
+  }
+  size_t take_announced(Table& table, std::span<const uint64_t> ids);
+  void divide(Pull& pull, std::span<const uint64_t> ids);
+  void send(Table& table, size_t pull, uint64_t version);
+
+  const Cut& cut_;
+  const wire::Mode mode_;
+  ShardSender& out_;
+  std::vector<Table> tables_;
+  uint64_t epoch_ = 0, step_ = 0, ahead_ = 0;
+  uint64_t read_version_ = 0;  // sync
+  bool in_step_ = false;
+};
+
+}  // namespace paddle
