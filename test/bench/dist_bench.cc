@@ -1,9 +1,10 @@
-// dist_bench w1|w4|w5 [seconds per turn [n]]: training with 2 (n) trainers and as many pservers on
-// this machine: real paddle_pserver processes; trainers with the executor and the client of the
-// real trainer, and their data in memory, as the peers have it, each on its share of the CPUs, as
-// paddle launch starts them. w1: steps per second. w4: the dense part of W4, w5: all of it with its
-// sparse table, sync and async, both beside the same processes training on their own at the same
-// time. JSON lines.
+// dist_bench w1|w4|w5 [seconds per turn [n [sync|async batch]]]: training with 2 (n) trainers and
+// as many pservers on this machine: real paddle_pserver processes; trainers with the executor and
+// the client of the real trainer, and their data in memory, as the peers have it, each on its share
+// of the CPUs, as paddle launch starts them. w1: steps per second. w4: the dense part of W4, w5:
+// all of it with its sparse table, sync and async, both beside the same processes training on their
+// own at the same time; w5 also with rows that are asked for when their step has begun (rows_late).
+// JSON lines.
 #include <unistd.h>
 
 #include <cstdio>
@@ -37,6 +38,7 @@ struct Workload {
   std::string loss;
   std::vector<std::pair<std::string, Tensor>> data;  // by the names of the feeds
   int64_t batch = 0;
+  bool sparse = false;                                 // it has a table
   std::vector<std::pair<std::string, Tensor>> values;  // first ones, of parameters
 };
 
@@ -86,6 +88,7 @@ std::unique_ptr<Workload> w5(const Clicks& clicks, int64_t batch) {
   w->loss = mean(b, cross_entropy(b, p, "y"));
   auc(b, p, "y");
   minimize(b, w->loss, Optimizer("sgd", 1e-4));
+  w->sparse = true;
   w->data = {{"dense", clicks.dense}, {"ids", clicks.ids}, {"y", clicks.y}};
   w->batch = batch;
   w->values = {{"embedding_0.w_0", xavier(33, Clicks::height, 10)},
@@ -100,13 +103,14 @@ struct Setup {
   bool remote = true;  // through pservers; else each trainer on its own
   bool pinned = true;  // to the share of the CPUs that paddle launch gives to a trainer by default
   wire::Mode mode = wire::Mode::sync;
+  bool rows_ahead = true;
 };
 
 // One trainer: every second batch of the data, through the pservers or, where there are none, on
 // its own.
 class Trainer {
  public:
-  Trainer(const Workload& w, uint32_t id, const Names& endpoints, wire::Mode mode)
+  Trainer(const Workload& w, uint32_t id, const Names& endpoints, const Setup& place)
       : executor_({.threads = 1}), remote_(!endpoints.empty()) {
     flush_denormals();
     executor_.run(w.net.startup, scope_);
@@ -123,9 +127,9 @@ class Trainer {
                        {.trainer_id = id,
                         .trainers = static_cast<uint32_t>(trainers),
                         .endpoints = endpoints,
-                        .sync = mode == wire::Mode::sync,
+                        .sync = place.mode == wire::Mode::sync,
                         .tables = true});
-      connect(id, endpoints, mode);
+      connect(id, endpoints, place);
     }
     const PlanOptions options{.remote = client_.get()};
     plan_ = std::make_unique<Plan>(remote_ ? cut_.trainer : w.net.main, 0, scope_, feeds,
@@ -137,6 +141,7 @@ class Trainer {
       if (remote_) client_->begin_step(step_, {}, {});
       for (size_t f = 0; f < batches_.size(); ++f)
         plan_->feed(f, batches_[f][step_ % batches_[f].size()]);
+      if (remote_) announce_next();
       plan_->run(step_);
       if (remote_) client_->end_step();
     }
@@ -153,16 +158,23 @@ class Trainer {
   }
 
  private:
-  void connect(uint32_t id, const Names& endpoints, wire::Mode mode) {
+  void announce_next() {
+    following_.clear();
+    for (const std::vector<Tensor>& batches : batches_)
+      following_.push_back(batches[(step_ + 1) % batches.size()]);
+    plan_->announce(following_, step_ + 1);
+  }
+  void connect(uint32_t id, const Names& endpoints, const Setup& place) {
     PsOptions options;
     for (const std::string& e : endpoints)
       options.shards.push_back(wire::parse_endpoint(e, "the pserver"));
     options.hello = wire::make_hello(wire::Role::trainer);
     options.hello.job = options.hello.program = "bench";
-    options.hello.mode = mode;
+    options.hello.mode = place.mode;
     options.hello.trainer = id;
     options.hello.trainers = static_cast<uint32_t>(trainers);
     options.hello.shards = static_cast<uint32_t>(endpoints.size());
+    options.rows_ahead = place.rows_ahead;
     client_ = std::make_unique<PsClient>(cut_, scope_, options, [] {});
     step_ = client_->join(0).step;
   }
@@ -174,6 +186,7 @@ class Trainer {
   std::unique_ptr<PsClient> client_;
   std::unique_ptr<Plan> plan_;
   std::vector<std::vector<Tensor>> batches_;  // of each feed
+  std::vector<Tensor> following_;             // the next batch
   uint64_t step_ = 0;
 };
 
@@ -203,7 +216,7 @@ Outcome run(const Workload& w, Setup place, int64_t warm_up, int64_t steps, cons
   }
   const auto one = [&](uint32_t id) -> std::vector<double> {
     if (place.pinned) keep_to_share(id);
-    Trainer t(w, id, endpoints, place.mode);
+    Trainer t(w, id, endpoints, place);
     const double before = check(t);
     t.steps(warm_up);
     const auto servers_cpu = [&] {
@@ -269,13 +282,16 @@ void measure_beside(const Workload& w, const std::string& what, Setup place, dou
   own.remote = false;
   const auto steps =
       std::max<int64_t>(5, static_cast<int64_t>(secs * run(w, own, 5, 10, none).rate));
-  std::vector<double> together, alone;
+  Setup later = place;
+  later.rows_ahead = false;
+  std::vector<double> together, alone, late;
   double trainer = 0, pserver = 0, alone_cpu = 0;
   for (int turn = 0; turn < turns; ++turn) {
     const Outcome o = run(w, place, 5, steps, none);
     together.push_back(per_step * o.rate);
     trainer = o.trainer_cpu;
     pserver = o.pserver_cpu;
+    if (w.sparse) late.push_back(per_step * run(w, later, 5, steps, none).rate);
     const Outcome apart = run(w, own, 5, steps, none);
     alone.push_back(per_step * apart.rate);
     alone_cpu = apart.trainer_cpu;
@@ -286,6 +302,7 @@ void measure_beside(const Workload& w, const std::string& what, Setup place, dou
                  {"trainers_cpu_us_per_step", 1e6 * trainer},
                  {"alone_cpu_us_per_step", 1e6 * alone_cpu},
                  {"pservers_cpu_us_per_step", 1e6 * pserver}};
+  if (w.sparse) row.emplace_back("rows_late", median(late));
   row.insert(row.end(), goals.begin(), goals.end());
   print_row(what, "samples/s", row);
 }
@@ -297,14 +314,17 @@ void measure_w4(double secs) {
   measure_beside(*w, what + ", --pin_cpus=false", {.pinned = false}, secs, {});
 }
 
-void measure_w5(double secs) {
+void measure_w5(double secs, const std::string& only_mode, int64_t only_batch) {
   const Clicks clicks;
   for (const auto& [mode, name, small, large] : {std::tuple{wire::Mode::sync, "sync", 50e3, 95e3},
                                                  {wire::Mode::async, "async", 60e3, 105e3}})
-    for (const int64_t batch : {100, 1000})
+    for (const int64_t batch : {100, 1000}) {
+      if ((!only_mode.empty() && only_mode != name) || (only_batch > 0 && only_batch != batch))
+        continue;
       measure_beside(*w5(clicks, batch),
                      text("W5, ", trainers, " x ", trainers, ", ", name, ", batch ", batch),
                      {.mode = mode}, secs, {{"goal", batch == 100 ? small : large}});
+    }
 }
 
 }  // namespace
@@ -316,11 +336,12 @@ int main(int argc, char** argv) {
   try {
     if (which == "w1") return measure_w1(secs), 0;
     if (which == "w4") return measure_w4(secs), 0;
-    if (which == "w5") return measure_w5(secs), 0;
+    if (which == "w5")
+      return measure_w5(secs, argc > 4 ? argv[4] : "", argc > 5 ? std::atoi(argv[5]) : 0), 0;
   } catch (const Error& e) {
     std::fprintf(stderr, "dist_bench: %s\n", e.what());
     return 1;
   }
-  std::fprintf(stderr, "usage: dist_bench w1|w4|w5 [seconds per turn [n]]\n");
+  std::fprintf(stderr, "usage: dist_bench w1|w4|w5 [seconds per turn [n [sync|async batch]]]\n");
   return 2;
 }
