@@ -256,6 +256,35 @@ TEST_CASE("the rows of other steps and of what was before a break are not used",
   }
 }
 
+TEST_CASE("a test reads its own version, also where no step has asked for what was announced",
+          "[trainer]") {
+  TestRows t(wire::Mode::sync);
+  t.step(0, some, others);
+  t.begin(1);  // a step that looks nothing up
+  t.push({});
+  t.answer_all(t.out.take(), 2, 0);
+  t.rows.requests().read_at(2);
+  t.rows.requests().request(0, others);
+  CHECK(all_ids(t.out.messages) == others);
+  for (const Sent& s : t.out.messages) CHECK(s.versions[0] == 2);
+}
+
+TEST_CASE("the memory of a pull that is on its way is not used anew", "[trainer]") {
+  TestRows t(wire::Mode::async);
+  t.begin(0);
+  t.rows.requests().announce(0, others, 1);
+  const std::vector<Sent> slow = t.out.take();
+  for (uint64_t step = 0; step < 4; ++step) {
+    if (step > 0) t.begin(step);
+    t.rows.requests().announce(0, some, step + 1);
+    t.rows.requests().request(0, {Ids{20, step}});  // others than were announced
+    t.push({20, step});
+    for (const Sent& s : t.out.take())
+      if (s.push || s.id != slow[0].id) t.answer_all({s}, step, 0);
+  }
+  CHECK_NOTHROW(t.answer_all(slow, 9, 0));
+}
+
 // A shard refuses a version that is more than one ahead of its own.
 TEST_CASE("sync: nothing is asked for early without gradients before it", "[trainer]") {
   TestRows t(wire::Mode::sync);
