@@ -61,7 +61,7 @@ void estimate_gpu_step(Session& session) {
   const auto one = [&] {
     require(data.next(batch), Error::Kind::config,
             "--dry_run needs a data set of two batches at least");
-    session.run(plan, data, batch, session.at.step++);
+    session.run(plan, batch, session.at.step++, data.position());
     return plan.gpu()->device()->work;
   };
   const DeviceWork before = one();  // the first step takes parameters there

@@ -16,10 +16,6 @@ bool repeats_steps(wire::Mode mode) {
   return mode == wire::Mode::sync || mode == wire::Mode::half_async;
 }
 
-size_t value_bytes(const TableSpec& t) {
-  return static_cast<size_t>(t.width) * (t.bf16_wire ? 2 : 4);
-}
-
 // The version that a gradient was computed with. What this trainer itself has changed since then
 // does not make it older, as for parameters.
 uint64_t based_on(const RowsPart& part, const RowRequests::PartPull& rows) {

@@ -9,13 +9,6 @@
 #include "table/partition.h"
 
 namespace paddle {
-namespace {
-
-size_t value_bytes(const TableSpec& t) {
-  return static_cast<size_t>(t.width) * (t.bf16_wire ? 2 : 4);
-}
-
-}  // namespace
 
 bool RowRequests::Pull::pulling() const {
   return std::any_of(parts.begin(), parts.end(), [](const PartPull& p) { return p.pulling; });

@@ -18,6 +18,11 @@
 
 namespace paddle {
 
+// Of the values of a row in a message.
+inline size_t value_bytes(const TableSpec& t) {
+  return static_cast<size_t>(t.width) * (t.bf16_wire ? 2 : 4);
+}
+
 class RowRequests {
  public:
   // Of one table. Their messages have the numbers from 1 on.

@@ -289,12 +289,12 @@ TEST_CASE("rows count what was lost with several pservers", "[trainer]") {
     CHECK(rows.lost()[0] == 3);
   }
   SECTION("with two snapshots that lack the same steps") {
-    for (int i = 0; i < 3; ++i) rows.arrived(0, answer);
+    for (int i = 0; i < 3; ++i) rows.arrived(0, 0, answer);
     join(1, 3);
     REQUIRE(rows.lost()[0] == 2);
     rows.begin_step({.step = 3});
     rows.push(0, ids, &grad);
-    rows.arrived(0, answer);
+    rows.arrived(0, 0, answer);
     join(1, 4);
     CHECK(rows.lost()[0] == 3);  // the second, the third and the fourth
     join(0, 4);
