@@ -51,7 +51,7 @@ ValueOrigins::Found ValueOrigins::find(const ShardValues& there, uint64_t counte
   const bool last = at + 1 == lives_.size();
   const uint64_t until = last ? counted : lives_[at + 1].accounted;
   out.later = less(counted, until);
-  out.versions = less(life.version, version);
+  out.versions = less(std::max(life.version, life.counted_to), version);
   if (version < life.until) out.unanswered = life.unanswered;
   out.steps_there = less(until, life.accounted);
   return out;
@@ -68,10 +68,12 @@ bool ValueOrigins::join(const ShardValues& there, const Own& own) {
   lives_.resize(at == nothing ? 0 : at + 1);
   if (at != nothing) {
     Life& newest = lives_.back();
+    const uint64_t of_slice = std::max(version, own.version);
     if (own.unanswered > 0 && version != all_versions) {
       newest.unanswered = own.unanswered;
-      newest.until = std::max(version, own.version);
+      newest.until = of_slice;
     }
+    newest.counted_to = std::min(std::max(newest.version, newest.counted_to), of_slice);
     newest.version = std::min(newest.version, version);
   }
   // What the process before this one has pushed may be anywhere.

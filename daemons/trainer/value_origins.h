@@ -30,6 +30,9 @@ class ValueOrigins {
     uint64_t instance = 0;
     uint64_t version = 0;    // of the values that were taken over from it; of the last one: seen
     uint64_t accounted = 0;  // own steps that were counted, as there or as lost, when it began
+    // What was taken over may have own steps of versions up to this one, where it is higher: the
+    // snapshot of a shard has the lowest version of its slices.
+    uint64_t counted_to = 0;
     // Own steps whose answers never came, and that a later process had: of versions up to this one.
     uint64_t unanswered = 0, until = 0;
   };

@@ -140,6 +140,45 @@ TEST_CASE("a step that only a snapshot knew of is lost with it", "[trainer]") {
   }
 }
 
+// The version of a shard is the lowest of its slices: process 2 has the snapshot of step 3, in
+// which this slice is at version 4 or later. When 2 is lost as well, another trainer brings its
+// values.
+TEST_CASE("a step is lost that a snapshot had behind its own version", "[trainer]") {
+  Trainer t({.repeat_steps = GENERATE(true, false)});
+  t.join({.instance = 1}, 0);
+  for (uint64_t step = 0; step < 2; ++step) t.push(step, 2 * step + 2);
+  const uint64_t ahead = GENERATE(1, 6);  // others may have pushed there meanwhile
+  t.join({.instance = 2, .base = 3, .origins = {{1, 3}}}, 2, 2, ahead);
+  REQUIRE(t.lost() == 0);
+  SECTION("where they are of its version") {
+    t.join({.instance = 3, .base = 3, .origins = {{1, 3}}}, unknown, 2);
+    CHECK(t.lost() == 1);
+  }
+  SECTION("also after the snapshot was used a second time") {
+    t.join({.instance = 4, .base = 3, .origins = {{1, 3}}}, 2, 2, ahead);
+    REQUIRE(t.lost() == 0);
+    t.join({.instance = 3, .base = 3, .origins = {{1, 3}}}, unknown, 2);
+    CHECK(t.lost() == 1);
+  }
+  SECTION("where they are older") {
+    t.join({.instance = 3, .base = 1, .origins = {{1, 1}}}, unknown, 2);
+    CHECK(t.lost() == 2);
+  }
+  SECTION("but not where they are as new as the slice") {
+    t.join({.instance = 3, .base = 4, .origins = {{1, 4}}}, unknown, 2);
+    CHECK(t.lost() == 0);
+  }
+  SECTION("but not where they are from the process that had the snapshot") {
+    t.join({.instance = 3, .base = 5, .origins = {{1, 3}, {2, 5}}}, unknown, 2);
+    CHECK(t.lost() == 0);
+  }
+  // It does not know whether the snapshot had a gradient of somebody else.
+  SECTION("and others are given the version of the snapshot") {
+    t.pull(9);
+    CHECK(t.updates.origins(0) == Origins{{1, 3}, {2, 9}});
+  }
+}
+
 // The trainer has pushed to process 2; 3 gets values that another trainer has of process 1.
 TEST_CASE("what a trainer pushed is lost where nobody had the values", "[trainer]") {
   Trainer t({.repeat_steps = true});
