@@ -157,7 +157,7 @@ class HostsLaunch {
   }
 
   // The events of all hosts come here. The pservers are asked where this machine reaches them and
-  // has what they want to see.
+  // has the token or the certificates that they require.
   void show_page(std::shared_ptr<const wire::Token> token) {
     say(page_->show(false));
     try {

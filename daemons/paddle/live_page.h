@@ -31,7 +31,7 @@ class LivePage {
   std::string address() const;  // "http://127.0.0.1:4711/?key=…"
   Feed& feed() { return feed_; }
   const Feed& feed() const { return feed_; }
-  // Asks the shards again and again from here on: every second while somebody looks.
+  // Asks the shards again and again from here on: every second while a browser shows the page.
   void watch(const Endpoints& endpoints, const wire::Credentials& credentials,
              const Watching& what);
 

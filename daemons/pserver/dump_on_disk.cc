@@ -17,8 +17,8 @@
 namespace paddle {
 namespace {
 
-constexpr uint64_t direct_block = 4096;   // what O_DIRECT wants
-constexpr size_t most_ahead = 32u << 20;  // bytes of parts that nobody has asked for yet
+constexpr uint64_t direct_block = 4096;   // O_DIRECT requires it
+constexpr size_t most_ahead = 32u << 20;  // bytes of parts that were read and not taken
 
 Descriptor open_direct(const std::string& path) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT));

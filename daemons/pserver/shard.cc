@@ -89,8 +89,8 @@ bool goes_back_to_work(const wire::Body& body) {
          std::holds_alternative<wire::Join>(body) || std::holds_alternative<wire::Rollback>(body);
 }
 
-// Nobody goes back to work after this. It is on the disk before anybody hears it: the others learn
-// it from a pserver that was killed meanwhile, too.
+// No step is computed after this. It is on the disk before any trainer gets it: so the others get
+// it also from a pserver that was killed meanwhile.
 void remember_if_saved(SnapshotMaker& maker, const JobState& job) {
   if (maker.on() && has_result(job.members)) maker.mark_ended(ended_job(job));
 }
@@ -210,7 +210,7 @@ void Shard::dispatch(PeerId peer, wire::Message& m, uint64_t bulk) {
     return job_->values().set_value(peer, id, *b, bulk);
   if (goes_back_to_work(m.body) && from.trainer != 0 && has_result(job_->state().members))
     return context_.out.fail(peer, id, Code::stale_epoch,
-                             "the job has its result, and nobody goes back to work: greet again");
+                             "the job has its result, and computes no more steps: greet again");
   if (auto* b = std::get_if<wire::Configure>(&m.body))
     return job_->values().configure(peer, id, std::move(*b));
   if (const auto* b = std::get_if<wire::Join>(&m.body)) return job_->join(peer, id, *b);

@@ -75,7 +75,7 @@ std::string snapshot_name(uint64_t step);
 void write_snapshot(const std::string& directory, Snapshot& snapshot);
 
 // When the rows of tables are compared with their checksums: before anything is used, or as they
-// are read, so that somebody may have used some of them when damage is found.
+// are read, so that some are in use already when damage is found.
 enum class DumpCheck { first, while_reading };
 // All else is compared first. Throws Error(data) where it is damaged.
 Snapshot read_snapshot(const std::string& directory, DumpCheck when = DumpCheck::first);

@@ -225,7 +225,7 @@ std::string TablePart::set_rows(std::span<const std::byte> chunk) {
   return "";
 }
 
-// Room is made at once where there is memory for all; else row by row, as far as it goes.
+// Memory is taken at once where there is enough for all rows; else row by row, as far as it goes.
 void TablePart::load(std::span<const std::byte> chunk, uint64_t follow) {
   const size_t rows = static_cast<size_t>(follow) / table_.format().layout.row_bytes();
   const uint64_t most = rows > 0 ? table_.bytes_bound(rows) : 0;

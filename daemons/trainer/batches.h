@@ -10,7 +10,7 @@ namespace paddle {
 
 class Batches {
  public:
-  // The reader outlives it. Nothing is read ahead where nobody looks.
+  // The reader outlives it. Without `looks` nothing is read ahead.
   Batches(Reader& reader, bool looks) : reader_(reader), looks_(looks) {}
 
   void seek(const Position& to) {

@@ -17,7 +17,7 @@ constexpr GpuSheet sheets[] = {
     {"T4 (PCIe 3)", 8.1e12, 300e9, 16e9},
     {"A100 80 GB (PCIe 4)", 19.5e12, 1935e9, 32e9},
 };
-// Of a kernel that does next to nothing, and of a copy of a few bytes that somebody waits for;
+// Of a kernel that does next to nothing, and of a copy of a few bytes that the host waits for;
 // assumptions.
 constexpr double launch_seconds = 4e-6, copy_seconds = 10e-6;
 

@@ -131,9 +131,9 @@ bool JobEnd::others_left() const {
   return all_finished_ && links_.news().left >= driver_.hello().trainers;
 }
 
-// Where a shard has ended the job, all have left; but one that has been started again since knows
-// the result alone. One that is lost has to hear it again when it returns: the others may have
-// heard it from nobody.
+// Where a shard has ended the job, all trainers have left; but a shard that has been started again
+// since has only the result on its disk. A shard that is lost is sent the result again when it
+// returns: trainers that have not left may have no other source of it.
 void JobEnd::wait_until_left(Leaving& l) {
   if (!all_finished_ || driver_.hello().trainers == 1) return;
   const Time stays =
@@ -163,8 +163,8 @@ void JobEnd::wait_until_left(Leaving& l) {
               });
 }
 
-// Connects again to the shards that have not heard the end of this trainer. One that refuses it has
-// heard it, and the job is over there; a greeting that is cut off is said again.
+// Connects again to the shards that have not got the end of this trainer. One that refuses it has
+// got it, and the job is over there; a greeting that is cut off is sent again.
 void JobEnd::greet_those_left(Leaving& l) {
   std::vector<bool> greets(links_.size());
   for (size_t i = 0; i < greets.size(); ++i) {

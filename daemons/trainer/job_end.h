@@ -21,7 +21,7 @@ class JobEnd {
   // All data is used, or there is more to do after all.
   void reached() { at_end_ = true; }
   void goes_on() { at_end_ = false; }
-  // This trainer joins anew: the shards have to hear again that it has finished. Returns whether
+  // This trainer joins anew: it has to report again that it has finished. Returns whether
   // all data is used.
   bool joins() {
     finished_ = all_finished_ = false;
@@ -31,9 +31,9 @@ class JobEnd {
   bool finished() const { return finished_; }
 
   // For every wait of a trainer that has joined. Throws Disrupted where joining again may help, and
-  // Rewind where nothing is left to do: whoever had finished, and went back to work for a pserver
-  // that was lost, stops when trainer 0 has saved meanwhile, as the others may have left. So does a
-  // new process of a trainer that had finished.
+  // Rewind where nothing is left to do: a trainer that had finished, and computes steps again for
+  // a pserver that was lost, stops when trainer 0 has saved meanwhile, as the others may have left.
+  // So does a new process of a trainer that had finished.
   Time check();
 
   // ---- these block, and throw what check() throws
@@ -41,7 +41,7 @@ class JobEnd {
   void wait_for_others();
   void wait_for_save();
   // The last message to the shards; throws neither of the two. Trainer 0 stays until the others
-  // have left as well: where a pserver is lost that has told nobody, it tells the next one.
+  // have left as well: where a pserver is lost that had the result alone, it sends it once more.
   void leave();
 
  private:
@@ -50,8 +50,8 @@ class JobEnd {
   void wait_for_news(const std::string& what, bool (*enough)(const ShardNews&, uint32_t trainers));
   struct Leaving {
     Time until;                       // it is tried
-    std::vector<bool> done, refused;  // shards that have heard it, and that let nobody in any more
-    std::optional<Time> refused_at;   // since when nothing else is heard
+    std::vector<bool> done, refused;  // shards that have answered, and that refuse all trainers
+    std::optional<Time> refused_at;   // since when all answers are refusals
   };
   void wait_until_left(Leaving& l);
   void greet_those_left(Leaving& l);

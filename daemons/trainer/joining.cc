@@ -101,7 +101,7 @@ void Joining::greet_all(Time now) {
 
 void Joining::welcome(size_t shard, wire::Welcome welcome, Time now) {
   answers_.set(shard, std::move(welcome));
-  // Where one shard knows the result, nobody waits for the others, which may never come back.
+  // One shard with the result is enough: the others may never come back.
   if (greets(phase_) && knows_end(read_greeting(*answers_.of(shard), ""), question_)) return end();
   if (!greets(phase_) || first_missing(answers_, phase_) < answers_.size()) return;
   if (phase_ == Phase::take_id) {

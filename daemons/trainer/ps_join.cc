@@ -197,7 +197,7 @@ Greeting read_greeting(const wire::Welcome& w, const std::string& endpoint) {
   return g;
 }
 
-// Nobody goes back to work for a trainer that is only waiting for trainer 0 to save, nor for a new
+// No step is computed again for a trainer that is only waiting for trainer 0 to save, nor for a new
 // process of one that had finished.
 bool knows_end(const Greeting& shard, const JoinQuestion& question) {
   return shard.trainer != 0 && (shard.end == Greeting::End::result ||

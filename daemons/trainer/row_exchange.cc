@@ -252,7 +252,7 @@ void RowExchange::arrived(uint32_t shard, uint64_t id, const wire::Values& value
       p.asked = false;
     } else {
       require(p.unanswered > 0, Error::Kind::protocol, "it answered a push of '",
-              cut_.trainer.tables[static_cast<size_t>(p.table)].param, "' that nobody made");
+              cut_.trainer.tables[static_cast<size_t>(p.table)].param, "' that was not sent");
       p.steps.answered = std::max(p.steps.answered, p.sending(0).range.step + 1);
       p.oldest = (p.oldest + 1) % p.ring.size();
       --p.unanswered;

@@ -75,7 +75,8 @@ void RowRequests::send(Table& table, size_t pull, uint64_t version) {
   }
 }
 
-// The memory of a pull that is on its way stays as it is, though nobody may expect it any more.
+// The memory of a pull that is on its way stays as it is, even where no step will ask for it any
+// more.
 void RowRequests::announce(int32_t table, std::span<const uint64_t> ids, uint64_t step) {
   if (!in_step_ || step != step_ + 1) return;
   Table& t = tables_[static_cast<size_t>(table)];
@@ -171,7 +172,7 @@ void RowRequests::arrived(int32_t table, size_t part, uint64_t number, uint64_t 
   Table& t = tables_[static_cast<size_t>(table)];
   PartPull* p = number <= pulls_at_once ? &t.pulls[number - 1].parts[part] : nullptr;
   require(p != nullptr && p->landing, Error::Kind::protocol, "it answered a pull of '",
-          t.spec->param, "' that nobody made");
+          t.spec->param, "' that was not sent");
   p->landing = p->pulling = false;
   p->version = version;
   p->own = own;

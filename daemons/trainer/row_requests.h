@@ -1,11 +1,12 @@
 // Which rows of sparse tables a trainer asks the shards for, and when: those of the step at hand,
 // one request per part of the table, and early those of the next batch, where its ids are known.
-// A state machine without I/O; row_exchange.h tells it of steps, joining and answers.
+// A state machine without I/O; row_exchange.h calls it for each step, joining and answer.
 //
 // Early requests. In sync they go out behind the gradients of the step before, and the shards
 // answer when the round closes; in half-async too, so that the rows have this trainer's own
 // gradients. In async they go out at once, and the rows come while that step is computed: they may
-// lack its gradients. What was announced and is not asked for is forgotten when it has come.
+// lack its gradients. Rows that were announced and that their step does not ask for are dropped
+// when they come.
 #pragma once
 
 #include <array>
@@ -18,21 +19,21 @@
 
 namespace paddle {
 
-// Of the values of a row in a message.
+// How many bytes the values of a row take in a message.
 inline size_t value_bytes(const TableSpec& t) {
   return static_cast<size_t>(t.width) * (t.bf16_wire ? 2 : 4);
 }
 
 class RowRequests {
  public:
-  // Of one table. Their messages have the numbers from 1 on.
+  // Pulls of one table at a time. Their messages have the numbers from 1 on.
   static constexpr size_t pulls_at_once = 3;
 
   // What is asked of one part.
   struct PartPull {
     std::vector<uint64_t> ids;
-    std::vector<uint32_t> place;      // of each of them in the list of the whole table
-    std::vector<std::byte> rows;      // that came for them
+    std::vector<uint32_t> place;      // of each id in the list of the whole table
+    std::vector<std::byte> rows;      // that came for the ids
     uint64_t version = ~uint64_t{0};  // of the rows, where they have come
     uint64_t own = 0;                 // steps of this trainer that were answered by then
     bool pulling = false, landing = false;
@@ -40,8 +41,8 @@ class RowRequests {
   struct Pull {
     std::vector<uint64_t> ids;
     std::vector<PartPull> parts;
-    uint64_t step = 0;      // it was announced for
-    bool expected = false;  // and that step may still ask for it
+    uint64_t step = 0;      // for which it was announced
+    bool expected = false;  // that step may still ask for it
     bool sent = false;
     bool pulling() const;
   };
@@ -49,13 +50,13 @@ class RowRequests {
   // `cut` and `out` outlive it. Parts have the ids from `first_part` on, table after table.
   RowRequests(const Cut& cut, wire::Mode mode, uint32_t first_part, ShardSender& out);
 
-  // Whatever was asked is void.
+  // Requests that were not answered are void.
   void join(uint64_t epoch);
   void begin_step(uint64_t step);
   // Outside a step: requests ask for the rows of this version, or of any (wire::any_version).
   void read_at(uint64_t version);
-  // Distinct ids that `step` will ask for: the one after the step at hand. Nothing happens where
-  // too much is on its way already.
+  // The distinct ids that `step`, the one after the present step, will ask for. Nothing happens
+  // where `pulls_at_once` requests are on their way.
   void announce(int32_t table, std::span<const uint64_t> ids, uint64_t step);
   // All gradients of the step were pushed.
   void send_announced();
@@ -68,12 +69,12 @@ class RowRequests {
   const Pull& divided(int32_t table, std::span<const uint64_t> ids);
 
   // ---- answers: of the part of a table, to the message of this number
-  // Where the rows go. Throws Error(protocol) for what nobody asked for.
+  // Where the rows go. Throws Error(protocol) for rows that were not requested.
   std::span<std::byte> landing(int32_t table, size_t part, uint64_t number, uint64_t bytes);
   void arrived(int32_t table, size_t part, uint64_t number, uint64_t version, uint64_t own);
 
   bool pulling(int32_t table, size_t part) const { return at_hand(table).parts[part].pulling; }
-  // Of request() that had been sent before their step.
+  // How many calls of request() found that their pull had been sent before the step.
   uint64_t ahead() const { return ahead_; }
 
  private:
@@ -81,7 +82,7 @@ class RowRequests {
     const TableSpec* spec = nullptr;
     uint32_t first_part = 0;
     size_t at_hand = 0;  // the pull that was requested last
-    // 0 is that of a request as it is made, the others were announced.
+    // Pull 0 is for ids that were not announced, the others are announced ones.
     std::array<Pull, pulls_at_once> pulls;
   };
   const Pull& at_hand(int32_t table) const {
@@ -97,7 +98,7 @@ class RowRequests {
   ShardSender& out_;
   std::vector<Table> tables_;
   uint64_t epoch_ = 0, step_ = 0, ahead_ = 0;
-  uint64_t read_version_ = 0;  // sync
+  uint64_t read_version_ = 0;  // of read_at(); sync
   bool in_step_ = false;
 };
 

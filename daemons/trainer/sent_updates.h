@@ -64,7 +64,7 @@ class SentUpdates {
     bool joined = false;    // once
     ValueOrigins origins;
   };
-  // So many of the steps before `behind`.
+  // Counts so many of the steps before `behind` as lost.
   void lose(uint32_t id, uint64_t steps, uint64_t behind);
   // Returns how many steps are counted now, as there or as lost.
   uint64_t count_known(uint32_t id, uint64_t step, uint64_t last);

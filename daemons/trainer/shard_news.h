@@ -18,7 +18,7 @@ struct ShardNews {
   std::string failure;    // why the job ended
   uint32_t finished = 0;  // least number of trainers that any shard knows to have finished
   bool saved = false;     // a shard knows that trainer 0 has saved and left
-  bool result = false;    // a shard knows that nobody goes back to work any more
+  bool result = false;    // a shard knows that the job computes no more steps
   uint32_t left = 0;      // greatest number of trainers that a shard knows to have left
   Time heard{};           // of one shard: when it answered last
 };

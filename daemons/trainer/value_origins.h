@@ -1,7 +1,7 @@
 // Where the values of a slice came from. A pserver that lost its state goes on with the values that
 // a trainer had of an earlier process, or with a snapshot of one. So the processes of a shard form
 // a tree: two trainers may each know a branch of it that the other one has never seen. What both
-// branches have in common tells which of a trainer's updates are still there. Pure bookkeeping.
+// branches have in common shows which of a trainer's updates are still there. Pure bookkeeping.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,7 @@ class ValueOrigins {
     uint64_t steps = 0;        // own steps in its values, at most: all that were ever sent
     uint64_t later = 0;        // counted since the last common values, in processes that are gone
     uint64_t versions = 0;     // that the last common process made after those values …
-    uint64_t unanswered = 0;   // own steps in it that a later process told of, behind those values
+    uint64_t unanswered = 0;   // own steps in it that a later process reported, behind those values
     uint64_t steps_there = 0;  // own steps that were counted while it lived
     bool strange = false;      // its values come only from processes that were never joined here
   };
@@ -72,8 +72,8 @@ class ValueOrigins {
   std::vector<Life> lives_;
   std::vector<wire::Origin> held_;  // while values of the last life have not arrived
   bool arrived_ = false;            // they have
-  // Own steps that any process was sent, or had. Whoever goes on with values that somebody had of
-  // one of them may have as many, and this trainer's push that was on its way is never sent again.
+  // Own steps that any process was sent, or had. A process that goes on with another trainer's
+  // values of one of these may have as many. A push that was on its way is never sent again.
   uint64_t ever_ = 0;
 };
 

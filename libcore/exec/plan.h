@@ -62,8 +62,9 @@ class Plan {
   bool writes_feed(size_t i) const { return vars_[static_cast<size_t>(feeds_[i])].written; }
   // `step` selects the random numbers of dropout and the like.
   void run(uint64_t step);
-  // The feeds of the run after the next one, whose number will be `step`: a Remote hears of the
-  // rows that it will look up, where their ids are fed and not computed. Not before the first run.
+  // The feeds of the run after the next one, whose number will be `step`: a Remote gets the
+  // ids of the rows that it will look up, where they are fed and not computed. Not before the first
+  // run.
   void announce(std::span<const Tensor> feeds, uint64_t step);
   // Fetch i as it stands after run(); good until the next one.
   const View& fetched(size_t i) const { return vars_[static_cast<size_t>(fetches_[i])].view; }

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23  // since Linux 5.14; C libraries learned it later
+#define MADV_POPULATE_WRITE 23  // since Linux 5.14; older C libraries lack it
 #endif
 
 namespace paddle {

@@ -11,9 +11,9 @@ namespace paddle {
 
 class Populate {
  public:
-  // From the end towards the begin: its user starts there, makes the pages that it needs by itself
-  // and finds the rest. What is in the pages does not change. Where the system cannot do it,
-  // nothing happens.
+  // From the end towards the beginning: the user of the memory starts at the beginning, and makes
+  // the pages there by using them. What is in the pages does not change. Where the system cannot do
+  // it, nothing happens.
   Populate(std::byte* address, size_t bytes);
   ~Populate();  // stops it
   Populate(const Populate&) = delete;

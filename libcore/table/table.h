@@ -142,7 +142,7 @@ class Table {
   // when it returns false. Updates between two calls are in some parts and not in others.
   bool copy_part(uint64_t& from, uint32_t part, std::vector<std::byte>& chunk) const;
   PartFormat format() const { return part_format(options_, layout_); }
-  // A table without rows makes room for so many, which are about to be loaded.
+  // Prepares a table without rows for so many, which are about to be loaded.
   void expect(size_t rows);
   // Takes the rows of a part that belong to this shard of so many. Parts of one dump come in order,
   // dumps from the full one on. Throws Error(data) for damage or a table of another kind.

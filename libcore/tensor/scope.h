@@ -71,16 +71,17 @@ inline void bring_to_host(const Variable& v) {
   v.current.host = true;
 }
 
-// The same, for who may write them: before a plan next reads them on the GPU, they are sent there.
+// The same, for a caller that may write them: before a plan next reads them on the GPU, they are
+// sent there.
 inline void take_to_host(const Variable& v) {
   if (v.device.empty()) return;
   bring_to_host(v);
   v.current.device = false;
 }
 
-// Not thread safe; one scope belongs to one executor at a time. Who asks for a variable may read
-// and write its tensor until the next run of a plan: what is on a GPU comes back, and is sent there
-// again when it is needed there.
+// Not thread safe; one scope belongs to one executor at a time. A caller that gets a variable may
+// read and write its tensor until the next run of a plan: what is on a GPU comes back, and is sent
+// there again when it is needed there.
 class Scope {
  public:
   Scope() : id_(++last_id_) {}

@@ -174,7 +174,7 @@ OwnList revoked_so_far(const std::string& pem, const X509& ca) {
   return out;
 }
 
-// Good for as long as the CA: who revokes nothing more has nothing to renew.
+// Valid as long as the CA, so that it need not be renewed while nothing else is revoked.
 void sign_list(X509_CRL* list, const Pair& ca) {
   ASN1_TIME* const from = X509_gmtime_adj(nullptr, -3600);
   const bool ok = from && X509_CRL_set1_lastUpdate(list, from) == 1 &&

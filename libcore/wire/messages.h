@@ -242,7 +242,7 @@ struct BeatAck {
   bool saved = false;     // trainer 0 has saved and left, or nobody waits for it: others may leave
   uint64_t instance = 0;  // as in Welcome
   uint64_t number = 0;    // a trainer that echoes it has lived after it was sent
-  bool result = false;    // all had finished, and trainer 0 has saved: nobody goes back to work
+  bool result = false;    // all had finished, and trainer 0 has saved: no more steps
   uint32_t left = 0;      // trainers that have left, or do not return
 };
 

@@ -23,7 +23,7 @@ class Opening final : public StreamUser, public std::enable_shared_from_this<Ope
     bool again = true;         // another try may help
     bool plain = false;        // the other side began as one does without token and TLS
     bool cut = false;          // it closed the connection
-    bool probe = false;        // it did so soon, without a word: a look whether somebody listens
+    bool probe = false;        // it closed it soon and sent nothing: a port probe
     Stream* failed = nullptr;  // the stream, for a last word; it is closed when `done` returns
   };
   using Make = std::function<std::unique_ptr<Handshake>(const Binding& binding)>;

@@ -15,8 +15,8 @@ namespace paddle::wire {
 class SharedListener {
  public:
   // `address` is that of the port, "127.0.0.1:7164". Where another process has taken the name, the
-  // port alone is used. Who connects has `limit` to hand its memory over. `memory`, if any, counts
-  // that of the streams and outlives them.
+  // port alone is used. A process that connects has to hand its memory over within `limit`.
+  // `memory`, if any, counts that of the streams and outlives them.
   SharedListener(const asio::any_io_executor& io, const std::string& address,
                  ByteBudget* memory = nullptr,
                  std::chrono::milliseconds limit = std::chrono::seconds(10));

@@ -158,7 +158,7 @@ Stream::Moved TlsStream::greeted() {
   role_ = role_of(*certificate);
   if (role_.empty()) return names(TlsProblem::no_role);
   if (!wanted_role_.empty() && role_ != wanted_role_) return names(TlsProblem::no_pserver);
-  // Whoever connects has a role that says what it may do.
+  // A process that connects needs a role that allows something.
   if (wanted_role_.empty() && !grant_named(role_)) return names(TlsProblem::no_client);
   in_.resize(in_bytes);
   out_.reserve(out_bytes + out_bytes / 16);

@@ -1,4 +1,4 @@
-// What a plan tells a Remote of the rows that its next run will look up.
+// How a plan announces to a Remote the rows that its next run will look up.
 #include <catch2/catch.hpp>
 
 #include "exec/networks.h"

@@ -61,7 +61,7 @@ TEST_CASE("a batch that was looked at is forgotten where the place changes", "[t
   CHECK(all.position() == Position{5, 1});
 }
 
-TEST_CASE("nothing is read ahead where nobody looks, or where it would take time", "[trainer]") {
+TEST_CASE("nothing is read ahead where it is of no use, or where it would take time", "[trainer]") {
   Numbers numbers;
   Batches all(numbers, false);
   REQUIRE(all.next());

@@ -25,11 +25,11 @@ namespace {
 
 constexpr int gpus = 2;  // two trainers of one machine have one each
 constexpr size_t space = size_t{4} << 30;
-// What lies behind an allocation, and what nobody may change.
+// Bytes behind every allocation, which no kernel may change.
 constexpr size_t border = 256;
 constexpr unsigned char border_byte = 0xC5, fresh_byte = 0xFF;  // a fresh number is a NaN
 
-// What the handler of SIGSEGV knows; there is no other way to tell it.
+// What the handler of SIGSEGV reads: a signal handler gets no other arguments.
 struct Mapped {
   std::atomic<std::byte*> base{nullptr};
   std::atomic<const char*> op{nullptr};

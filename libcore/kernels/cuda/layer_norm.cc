@@ -9,8 +9,8 @@
 namespace paddle {
 namespace {
 
-// The mean of a row and 1 / sqrt(variance + epsilon), one behind the other, and what the caller
-// wants of them.
+// The mean of a row and 1 / sqrt(variance + epsilon), one behind the other, and what the
+// caller asked for.
 struct RowStats {
   int64_t n;
   double epsilon;
