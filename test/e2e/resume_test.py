@@ -30,20 +30,10 @@ class Resume(EndToEnd):
     def job(self, optimizer, prefetch=4):
         return self.write("job.json", JOB.replace("OPTIMIZER", optimizer).replace("PREFETCH", str(prefetch)))
 
-    def same(self, a, b):
-        a, b = self.files(a), self.files(b)
-        self.assertEqual(sorted(a), sorted(b))
-        for name in a:
-            self.assertEqual(a[name], b[name], f"{name} differs")
-
     def test_between_passes(self):
         for optimizer in ("sgd", "momentum", "adam", "adagrad"):
             with self.subTest(optimizer):
-                job = self.job(optimizer)
-                self.train(job, "--num_passes=3", f"--save_dir={optimizer}/whole")
-                self.train(job, "--num_passes=2", f"--save_dir={optimizer}/parts")
-                self.train(job, "--num_passes=3", f"--save_dir={optimizer}/parts", "--start_pass=2")
-                self.same(self.path(optimizer, "whole", "pass-00002"), self.path(optimizer, "parts", "pass-00002"))
+                self.same_in_parts(self.job(optimizer), optimizer)
 
     def test_within_a_pass(self):
         for prefetch in (0, 7):

@@ -80,6 +80,22 @@ class EndToEnd(unittest.TestCase):
         self.assertEqual(program.wait(DEADLINE), check, out.decode())
         return out.decode()
 
+    def same(self, a, b):
+        """Two directories have the same files with the same bytes."""
+        a, b = self.files(a), self.files(b)
+        self.assertEqual(sorted(a), sorted(b))
+        for name in a:
+            self.assertEqual(a[name], b[name], f"{name} differs")
+
+    def same_in_parts(self, job, name):
+        """Three passes at once, and two and one more in another process, save the same model. Returns its directory."""
+        self.train(job, "--num_passes=3", f"--save_dir={name}/whole")
+        self.train(job, "--num_passes=2", f"--save_dir={name}/parts")
+        self.train(job, "--num_passes=3", f"--save_dir={name}/parts", "--start_pass=2")
+        whole = self.path(name, "whole", "pass-00002")
+        self.same(whole, self.path(name, "parts", "pass-00002"))
+        return whole
+
     def files(self, directory):
         """Relative name -> bytes of every file below a directory."""
         out = {}
