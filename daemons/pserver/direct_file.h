@@ -1,6 +1,6 @@
-// A file that is written once, from its begin to its end, in large pieces and past the page cache
-// where the file system allows that: a snapshot is read again only after a crash, and must not push
-// out what the machine needs.
+// A file that is written once, from its beginning to its end, in large pieces and past the page
+// cache where the file system allows that: a snapshot is read again only after a crash, and must
+// not push out what the machine needs.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,6 @@ class DirectFile {
   void add(std::span<const std::byte> bytes);
   // Writes the rest and closes it; nothing is added any more.
   void finish();
-
-  bool past_cache() const { return direct_; }
 
  private:
   struct Free {
