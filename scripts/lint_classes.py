@@ -36,7 +36,7 @@ def kind(declaration):
 
 
 def count(text):
-    """(name, data members, methods) of each class of a header."""
+    """(name, data members, methods) of each class of a file."""
     lines = text.split("\n")
     for at, line in enumerate(lines):
         head = HEAD.match(line)
@@ -55,9 +55,9 @@ def count(text):
         yield head[2], sum(s[0] for s in sums), sum(s[1] for s in sums)
 
 
-def check_classes(headers):
-    """Findings of the daemons' headers, a list of (path, text)."""
-    for path, text in headers:
+def check_classes(files):
+    """Findings of the daemons' files, a list of (path, text)."""
+    for path, text in files:
         for name, members, methods in count(text):
             if members > MAX_MEMBERS or methods > MAX_METHODS:
                 yield (f"{path}: {name} has {members} data members and {methods} methods; "

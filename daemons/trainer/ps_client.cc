@@ -110,8 +110,9 @@ Rewind PsClient::rejoin() {
       text("; the values there have had about ", driver_.updates_since(first_step_), " updates");
   if (place_lost)
     log_warn(
-        "a pserver came back empty and no longer knows how far this trainer was: it goes on "
-        "with what the others know, or from the beginning, and may apply gradients again" +
+        "a pserver came back empty and has lost this trainer's place in its data: the trainer "
+        "goes on from the place that other pservers have, or from the beginning, and "
+        "may apply gradients again" +
         there);
   if (strange)
     log_warn(

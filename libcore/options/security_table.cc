@@ -81,7 +81,7 @@ OptionTable certs_options() {
       {"days", OptionType::integer, "365", "Days that the certificates are valid", group,
        between(1, 3650)},
       {"revoke", OptionType::text, "",
-       "Make nothing, but take a certificate back: the role that it is for, or its file; ca.pem "
+       "Revoke a certificate and make none: the role that it is for, or its file; ca.pem "
        "then has a list of these",
        group},
   });
