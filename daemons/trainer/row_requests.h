@@ -56,7 +56,7 @@ class RowRequests {
   // Outside a step: requests ask for the rows of this version, or of any (wire::any_version).
   void read_at(uint64_t version);
   // The distinct ids that `step`, the one after the present step, will ask for. Nothing happens
-  // where `pulls_at_once` requests are on their way.
+  // where all pulls for announced ids are in use.
   void announce(int32_t table, std::span<const uint64_t> ids, uint64_t step);
   // All gradients of the step were pushed.
   void send_announced();
