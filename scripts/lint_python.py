@@ -13,24 +13,26 @@ PARTS = {
     "compat": set(),
     "batch": set(),
     "plain_pickle": set(),
+    "unsupported": set(),
     "distributed": set(),  # starts processes; knows nothing of training
     "reader": {"_core"},
-    "dataset": {"_core", "plain_pickle"},
+    "dataset": {"_core", "plain_pickle", "unsupported"},
     "fluid.values": {"_core"},
     "fluid.framework": {"_core", "fluid.values"},
-    "fluid.layers": {"_core", "fluid.values", "fluid.framework"},
-    "fluid.training": {"_core", "fluid.values", "fluid.framework", "fluid.layers"},
+    "fluid.layers": {"_core", "unsupported", "fluid.values", "fluid.framework"},
+    "fluid.training": {"_core", "unsupported", "fluid.values", "fluid.framework", "fluid.layers"},
     "fluid.running": {"_core", "batch", "plain_pickle", "reader", "fluid.values", "fluid.framework"},
     "fluid.transpiler": {"_core", "fluid.values", "fluid.framework"},
     "fluid.incubate": {"_core", "fluid.values", "fluid.framework", "fluid.training", "fluid.running",
                        "fluid.transpiler"},
-    "fluid": {"fluid.values", "fluid.framework", "fluid.layers", "fluid.training", "fluid.running", "fluid.transpiler"},
+    "fluid": {"unsupported", "fluid.values", "fluid.framework", "fluid.layers", "fluid.training", "fluid.running",
+              "fluid.transpiler"},
     "v2": {"_core", "batch", "reader", "dataset", "fluid", "fluid.values"},
-    "": {"_core", "batch", "compat", "reader"},  # paddle itself; the rest is loaded when it is used
+    "": {"_core", "batch", "compat", "reader", "unsupported"},  # paddle itself; the rest is loaded when it is used
 }
 FLUID = {
     "values": {"arithmetic", "average", "clip", "core", "flags", "initializer", "lod_tensor", "log_helper", "metrics", "param_attr",
-               "profiler", "regularizer", "unique_name", "unsupported", "variable"},
+               "profiler", "regularizer", "unique_name", "variable"},
     "framework": {"framework", "layer_helper"},
     "layers": {"data", "input", "layers", "nets"},
     "training": {"backward", "evaluator", "optimizer"},

@@ -17,8 +17,11 @@ for _needed, _remedy in (("numpy", "install it (Debian: python3-numpy)"),
 from . import compat
 from . import reader
 from .batch import batch
+from .unsupported import Finder as _Finder
 
 __all__ = ["batch", "compat", "dataset", "distributed", "fluid", "reader", "v2"]
+
+_sys.meta_path += [_Finder]  # says what to use instead of modules that are not here
 
 # These load the C++ core or much code, so they load when they are first used.
 _LAZY = ("dataset", "distributed", "fluid", "v2")

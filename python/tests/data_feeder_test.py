@@ -100,6 +100,8 @@ class Loaders(unittest.TestCase):
     def test_data_loader(self):
         loader = fluid.io.DataLoader.from_generator(feed_list=[self.x, self.y], capacity=4, return_list=True)
         loader.set_sample_generator(self.samples, batch_size=3, drop_last=False)
+        self.assertIs(loader.iterable, True)
+        self.assertIs(fluid.io.PyReader(feed_list=[self.x], capacity=4).iterable, True)
         self.assertEqual([np.array(y).ravel().tolist() for _, y in loader()], [[0, 1, 2], [3, 4]])
 
     def test_mistakes(self):

@@ -10,7 +10,34 @@ from support import Case, fresh
 
 import paddle
 import paddle.fluid as fluid
+from paddle import unsupported
 from paddle.fluid import clip, core, framework, log_helper
+
+# Of fluid.layers of 1.5 to 1.8; what is here has tests of its own.
+NO_LAYERS = """
+acos adaptive_pool3d add_position_encoding affine_channel affine_grid anchor_generator argsort array_length
+array_read array_write asin Assert atan BasicDecoder beam_search beam_search_decode BeamSearchDecoder
+bilinear_tensor_product bipartite_match birnn box_clip box_coder box_decoder_and_assign case Categorical
+center_loss chunk_eval collect_fpn_proposals cond ConditionalBlock conv2d_transpose conv3d conv3d_transpose
+cosh create_array create_py_reader_by_data crf_decoding crop crop_tensor ctc_greedy_decoder DecodeHelper
+Decoder deformable_conv deformable_roi_pooling density_prior_box detection_output diag
+distribute_fpn_proposals double_buffer dynamic_decode dynamic_gru dynamic_lstm dynamic_lstmp DynamicRNN
+edit_distance erf eye filter_by_instag fsp_matrix gather_tree generate_mask_labels generate_proposal_labels
+generate_proposals GreedyEmbeddingHelper grid_sampler group_norm gru_unit GRUCell hard_shrink hard_swish
+has_inf has_nan IfElse im2sequence image_resize image_resize_short inplace_abn instance_norm iou_similarity
+is_empty linear_chain_crf linspace load locality_aware_nms lod_append lod_rank_table lrn lstm lstm_unit
+LSTMCell matrix_nms maxout mean_iou mse_loss multi_box_head multiclass_nms multiplex MultivariateNormalDiag
+Normal npair_loss ones_like open_files pad pad2d pad_constant_like pixel_shuffle polygon_box_transform pool3d
+prior_box prroi_pool psroi_pool py_func py_reader random_crop random_data_generator range rank read_file
+reduce_all reduce_any reorder_lod_tensor_by_rank resize_bilinear resize_linear resize_nearest resize_trilinear
+retinanet_detection_output retinanet_target_assign reverse rnn RNNCell roi_align roi_perspective_transform
+roi_pool row_conv rpn_target_assign SampleEmbeddingHelper sampling_id scatter_nd scatter_nd_add selu
+sequence_enumerate sequence_erase sequence_reshape sequence_scatter sequence_slice shuffle_channel
+sigmoid_focal_loss similarity_focus sinh size softshrink space_to_depth spectral_norm ssd_loss StaticRNN
+strided_slice Switch switch_case target_assign temporal_shift tensor_array_to_tensor thresholded_relu
+TrainingHelper tree_conv triu unfold Uniform unique unique_with_counts warpctc While while_loop yolo_box
+yolov3_loss
+""".split()
 
 
 def floats(*shape):
@@ -336,6 +363,40 @@ class Framework(Case):
             with self.says(AttributeError, name, words):
                 getattr(module, name)
         self.assertFalse(hasattr(fluid, "__wrapped__"))
+
+    def test_every_layer_of_1_8_is_there_or_says_what_to_use(self):
+        self.assertEqual(len(set(NO_LAYERS)), 174)
+        for name in NO_LAYERS:
+            with self.assertRaises(AttributeError) as raised:
+                getattr(fluid.layers, name)
+            self.assertRegex(str(raised.exception), rf"^fluid.layers has no '{name}': \w")
+        modules = {"fluid": fluid, "fluid.layers": fluid.layers, "fluid.optimizer": fluid.optimizer,
+                   "dataset": paddle.dataset}
+        for module, reasons in unsupported._REASONS.items():  # no advice against what is there
+            for name in " ".join(names for names, _ in reasons).split():
+                if module in modules:
+                    self.assertFalse(hasattr(modules[module], name), f"{module}.{name}")
+
+    def test_modules_that_are_not_there_say_what_to_use(self):
+        for line, words in (("import paddle.fluid.contrib", "fleet.utils.hdfs"),
+                            ("from paddle.fluid.contrib.utils import HDFSClient", "fleet.utils.hdfs"),
+                            ("import paddle.fluid.dygraph as dg", "no imperative mode"),
+                            ("from paddle.fluid import dygraph", "no imperative mode"),
+                            ("from paddle.fluid.layers import While", "write the loop in Python"),
+                            ("from paddle.dataset import wmt16", "wmt14"),
+                            ("from paddle.fluid.incubate.fleet.collective import fleet", "parameter_server"),
+                            ("from paddle.fluid.incubate.fleet.parameter_server.pslib import fleet", "is_distributed"),
+                            ("from paddle.fluid.incubate.fleet.utils.fleet_util import FleetUtil", "worker_index")):
+            with self.subTest(line), self.assertRaises(ImportError) as raised:
+                exec(line)
+            self.assertRegex(str(raised.exception), rf"has no '[\w.]+': .*{words}")
+        with self.assertRaisesRegex(ModuleNotFoundError, "^No module named 'paddle.fluid.nonsense'$"):
+            exec("import paddle.fluid.nonsense")
+
+    def test_incubate_comes_with_fluid(self):
+        script = "import paddle.fluid as f; print(f.incubate.__name__)"
+        out = subprocess.run([sys.executable, "-c", script], check=True, stdout=subprocess.PIPE, text=True).stdout
+        self.assertEqual(out, "paddle.fluid.incubate\n")
 
     def test_loggers(self):
         logger = log_helper.get_logger("of this test", 20, fmt="%(message)s")

@@ -7,6 +7,7 @@ from unittest import mock
 import paddle.fluid as fluid
 from paddle.fluid.incubate.fleet.base import role_maker
 from paddle.fluid.incubate.fleet.base.fleet_base import Fleet
+from paddle.fluid.incubate.fleet.parameter_server import mode as fleet_mode
 from paddle.fluid.transpiler import HashName, RoundRobin, distribute_transpiler
 
 TWO = "127.0.0.1:6174,127.0.0.1:6175"
@@ -144,6 +145,7 @@ class Cut(unittest.TestCase):
     def test_modes(self):
         mode = distribute_transpiler.DistributedMode
         self.assertEqual([mode.SYNC, mode.ASYNC, mode.HALF_ASYNC, mode.GEO], [0, 1, 2, 3])
+        self.assertIs(fleet_mode.DistributedMode, mode)
         config = fluid.DistributeTranspilerConfig()
         self.assertEqual(config._core_mode(None), "sync")
         self.assertEqual(config._core_mode(False), "half_async")

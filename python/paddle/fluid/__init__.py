@@ -1,6 +1,8 @@
 """Fluid: networks as programs of layers, run by an Executor, alone or with parameter servers."""
+import importlib as _importlib
 from typing import TYPE_CHECKING
 
+from ..unsupported import instead_of
 from . import (compiler, core, executor, framework, install_check, io, layer_helper, lod_tensor, log_helper, profiler,
                unique_name)
 from . import (average, backward, clip, evaluator, initializer, layers, metrics, nets, optimizer, param_attr,
@@ -21,7 +23,6 @@ from .io import load, save
 from .lod_tensor import create_lod_tensor, create_random_int_lodtensor
 from .param_attr import ParamAttr, WeightNormParamAttr
 from . import communicator, transpiler
-from .unsupported import instead_of
 from .transpiler import DistributeTranspiler, DistributeTranspilerConfig, memory_optimize, release_memory
 
 Tensor = LoDTensor
@@ -31,6 +32,8 @@ if not TYPE_CHECKING:  # checkers of types report unknown names by themselves
     def __getattr__(name: str):
         if name.startswith("__"):
             raise AttributeError(name)
+        if name == "incubate":  # much code, for jobs of several processes
+            return _importlib.import_module(f"{__name__}.incubate")
         names = [n for n in globals() if not n.startswith("_")]
         hint = instead_of("fluid", name) or core.did_you_mean(name, names)
         raise AttributeError(f"paddle.fluid has no '{name}'{hint}")

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence, Tuple
 import numpy as np
 
 from .. import _core
+from ..unsupported import instead_of
 from . import layer_helper
 from .backward import append_backward
 from .clip import BaseGradientClipAttr
 from .framework import Program, Variable, default_main_program, default_startup_program, program_guard
 from .regularizer import WeightDecayRegularizer
-from .unsupported import instead_of
 
 __all__ = [
     "Adadelta", "AdadeltaOptimizer", "Adagrad", "AdagradOptimizer", "Adam", "AdamOptimizer", "Adamax",

@@ -5,7 +5,7 @@ Each takes variables and returns variables. Names of parameters and temporaries,
 from typing import TYPE_CHECKING
 
 from ... import _core
-from ..unsupported import instead_of
+from ...unsupported import instead_of
 from . import (_composed, _math, _sampling, _sequence, _shape, control_flow, device, io, learning_rate_scheduler, loss,
                metric_op, nn, ops, tensor)
 from ._composed import *  # noqa: F401,F403
