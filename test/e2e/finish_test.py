@@ -1,8 +1,9 @@
 """The end of a sync job: some or all trainers have finished, and then something dies. The model has the bits of an undisturbed run."""
+import os
 import signal
 
 from cluster import same_model, write_job
-from faults import RECORDS, RULE, SAMPLES, FaultTest
+from faults import PASSES, RECORDS, RULE, SAMPLES, FaultTest
 from proxy import Plan, Proxy
 from support import main
 
@@ -58,6 +59,22 @@ class Finished(UnevenTest):
         cluster = self.waiting("cut-", through=proxy)
         proxy.cut_all()
         self.check(cluster)
+
+
+class Dropped(FaultTest):
+    """`drop`, and the lost one is trainer 0, which alone saves."""
+
+    def test_the_others_end_the_job(self):
+        cluster = self.cluster("first-", server_flags=["--on_trainer_loss=drop", "--reconnect_seconds=0", "--lease_seconds=2"], saving_period=1)
+        cluster.start()
+        self.wait_progress(cluster, SAMPLES * 0.2)
+        cluster.trainers[0].kill()
+        cluster.trainers[1].wait(0)
+        for s in cluster.servers:
+            s.wait(0)
+        saved = sorted(name for name in os.listdir(cluster.save_dir) if name.startswith("pass-"))
+        self.assertEqual(saved[0], "pass-00000")
+        self.assertLess(saved[-1], f"pass-{PASSES - 1:05d}")
 
 
 class Saving(UnevenTest):

@@ -5,6 +5,8 @@ import signal
 import unittest
 
 from cluster import Cluster, write_job
+from counting import MODES as COUNTING_MODES
+from counting import CountingTest, write_counter
 from proxy import Plan, Proxy
 from runner import shared
 from support import DATA, EndToEnd, last_number, main
@@ -131,6 +133,42 @@ class Async(EndToEnd):
                 cluster.trainers[0].wait_line(r" Pass=19 ")
                 cluster.trainers[1].signal(signal.SIGCONT)
                 self.learned(cluster)
+
+
+class Numbers(CountingTest):
+    """Gradients that are finite, of parameters that would not be."""
+
+    def test_a_parameter_that_would_become_infinite(self):
+        job = write_counter(self)
+        self.write("ones.csv", "1e38\n" * 4)
+        with open(job, encoding="utf-8") as f:
+            text = f.read()
+        self.write("counter.json", text.replace('"learning_rate": 1}', '"learning_rate": 10}'))
+        for mode, code, words in (("half_async", 5, r"trainer 0 \(.*: its gradient for 'w\d', step 0, .* the parameter would become infinite"),
+                                  ("async", 5, r"trainer 0 \(.*: its gradient for 'w\d', step 0, .* the parameter would become infinite"),
+                                  ("sync", 7, r"the job ended: the update of 'w\d' to version 1 makes NaN or Inf, from a gradient that is finite")):
+            with self.subTest(mode):
+                cluster = Cluster(self, job, 1, 1, trainer_flags=["--num_passes=3", *COUNTING_MODES[mode]], name=f"infinite-{mode}-").start()
+                cluster.trainers[0].wait(code)
+                self.assertRegex(cluster.trainers[0].log(), words)
+                self.assertRegex(cluster.servers[0].log(), words.replace("the job ended: ", ""))
+
+
+class Statistics(EndToEnd):
+    def test_those_of_batch_norm_begin_anew_with_a_warning(self):
+        job = write_job(self, records=1000, batch=5)
+        with open(job, encoding="utf-8") as f:
+            text = f.read()
+        normed = '{"type": "batch_norm", "name": "n", "input": "h"}, {"type": "dropout", "name": "d", "input": "n"'
+        self.write("job.json", text.replace('{"type": "dropout", "name": "d", "input": "h"', normed))
+        cluster = Cluster(self, job, 1, 2, server_flags=["--exit_when_done"], trainer_flags=["--num_passes=20", "--log_period=1"], name="norm-")
+        cluster.start()
+        warning = r"the moving statistics n\.w_1 and n\.w_2 live in each trainer and start anew with this process"
+        cluster.trainers[1].wait_line(r" Pass=1 ")
+        self.assertNotRegex(cluster.trainers[1].log(), warning)
+        cluster.trainers[1].kill()
+        cluster.start_trainer(1).wait_line(warning)
+        cluster.finish()
 
 
 if __name__ == "__main__":
