@@ -127,7 +127,7 @@ GeoRows::Differences GeoRows::differences(int32_t table) {
   do {
   } while (k.bases->visit(from, [&](const std::byte* base) {
     if ((head_of(base)->flags & updated_flag) == 0) return;
-    k.ids.push_back(head_of(base)->id);
+    k.ids.push_back(uint64_t{head_of(base)->id});  // the head is packed
     bases.push_back(floats_of(base));
   }));
   k.values.resize(k.ids.size() * width);

@@ -68,10 +68,10 @@ class AnnouncedIds {
   std::optional<int64_t> take(const Run& r, const EachList& each_list, int64_t* distinct) const {
     for (const Entry& e : entries_) {
       bool same = !e.ids.empty();
-      size_t list = 0;
-      const int64_t* at = e.ids.data();
+      size_t list = 0, at = 0;
       each_list([&](std::span<const int64_t> ids, std::span<int64_t>) {
-        same = same && ids.size() == e.lengths[list++] && std::equal(ids.begin(), ids.end(), at);
+        same = same && ids.size() == e.lengths[list++] &&
+               std::equal(ids.begin(), ids.end(), e.ids.data() + at);
         at += ids.size();
       });
       if (!same) continue;
