@@ -6,6 +6,7 @@
 #include <chrono>
 #include <filesystem>
 #include <iostream>
+#include <utility>
 
 #include "base/error.h"
 #include "base/wrap.h"
@@ -66,11 +67,14 @@ void LaunchScreen::take(const std::string& process, const event::Any& event, siz
                         bool worker) {
   if (worker) view_.take(index, event);
   if (worker && plan_.workers.size() > 1)
-    if (const auto total = totals_.take(index, event)) say(total_text(*total));
-  if (!people_) return;
+    if (const auto total = totals_.take(index, event)) total_ = total_text(*total);
+  if (!people_) return show_total();
   if (worker && index == 0) {
     const std::string line = passes_.take(event, view_.samples_per_second(), terminal_.columns());
-    if (!line.empty()) terminal_.put_line(line + "\n");
+    if (!line.empty()) {
+      show_total();
+      terminal_.put_line(line + "\n");
+    }
   }
   // Several processes often have the same reason to warn.
   if (const auto* warning = std::get_if<event::Warning>(&event);
@@ -79,6 +83,10 @@ void LaunchScreen::take(const std::string& process, const event::Any& event, siz
   if (const auto* error = std::get_if<event::Failed>(&event);
       error && warned_.insert(error->message).second)
     held_.push_back({screen_clock(), process + ": error: " + error->message});
+}
+
+void LaunchScreen::show_total() {
+  if (!total_.empty()) say(std::exchange(total_, {}));
 }
 
 void LaunchScreen::show_errors_before(double time) {
@@ -144,6 +152,7 @@ void LaunchScreen::draw_curve() const {
 
 void LaunchScreen::report_success() {
   show_errors_before(screen_clock());
+  show_total();
   draw_curve();
   std::cerr << "done in " << duration_text(seconds()) << "; logs are in "
             << short_path(plan_.log_dir) << std::endl;

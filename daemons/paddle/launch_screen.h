@@ -52,6 +52,7 @@ class LaunchScreen {
 
   void show(const std::string& line);  // broken at the width of a terminal
   void show_errors_before(double time);
+  void show_total();
   std::string what_is_there() const;
   std::string typed_program() const;
   void draw_curve() const;
@@ -66,6 +67,7 @@ class LaunchScreen {
   PassLines passes_;
   std::set<std::string> warned_;
   std::vector<HeldError> held_;
+  std::string total_;  // the newest that was not shown: people see it with the line of a pass
   const double start_;
   double next_draw_ = 0;
 };

@@ -60,6 +60,13 @@ class Terminal(People):
         for name in ("train.0.log", "train.1.log"):
             self.assertRegex(self.read("ws", "log", name), LOG_LINE)
 
+    def test_launch_of_many_passes(self):
+        """At most one line a second of each kind, and the last one always."""
+        screen = self.screen("launch", f"--config={HOUSES}", "--num_passes=300", "--workspace=ws")
+        self.assertLess(len([line for line in screen.lines if "of all trainers" in line]), 100)
+        self.assertRegex(str(screen), r"(?m)^pass 300 of all trainers: 404 samples, cost ")
+        self.assertRegex(str(screen), r"(?m)^pass 300/300  cost ")
+
     def test_verbose_shows_the_log(self):
         job = write_job(self)
         out = self.on_terminal("launch", f"--config={job}", "--num_passes=2", "--verbose")
