@@ -325,6 +325,11 @@ void Shard::end_job_if_done() {
   failure_ = job_->state().failure;
   context_.info(text("the job '", job_->state().identity.job,
                      failure_.empty() ? "' is done" : "' has failed"));
+  const Members& members = job_->state().members;
+  if (failure_.empty() && members.has(0) && members[0].state == MemberState::lost)
+    context_.warn(
+        "trainer 0 was lost before it saved: there is no model of the end of this job; those of "
+        "earlier passes are in its --save_dir");
   done_ = context_.options.exit_when_done;
   if (failure_.empty()) {
     const EndedJob ended = ended_job(job_->state());

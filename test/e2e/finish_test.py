@@ -72,6 +72,7 @@ class Dropped(FaultTest):
         cluster.trainers[1].wait(0)
         for s in cluster.servers:
             s.wait(0)
+            self.assertIn("there is no model of the end of this job", s.log())
         saved = sorted(name for name in os.listdir(cluster.save_dir) if name.startswith("pass-"))
         self.assertEqual(saved[0], "pass-00000")
         self.assertLess(saved[-1], f"pass-{PASSES - 1:05d}")
