@@ -1,6 +1,7 @@
 #include "pserver/snapshot_maker.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/log.h"
 
@@ -62,9 +63,12 @@ bool SnapshotMaker::must_wait(uint64_t version) {
 void SnapshotMaker::advanced(const Versioned& slice, uint64_t lowest) {
   if (!disk_) return;
   if (!sync_) {
-    if (lowest >= last_ + period_ && !is_behind(unwritten_.size(), !chains_.empty()) &&
-        pending_.empty())
-      begin_all(lowest);
+    if (lowest < last_ + period_) return;
+    if (!is_behind(unwritten_.size(), !chains_.empty()) && pending_.empty())
+      return begin_all(lowest);
+    if (lowest >= last_ + 2 * period_ && !std::exchange(said_slow_, true))
+      log_warn(text("the disk is slower than the snapshots: if this pserver is lost, more than ",
+                    period_, " updates are; a longer --snapshot_period helps"));
     return;
   }
   if (slice.version() % period_ != 0 && slice.version() != also_) return;

@@ -197,6 +197,32 @@ TEST_CASE("first values are whole and finite", "[pserver]") {
   }
 }
 
+TEST_CASE("async: what a lost pserver lacks", "[pserver]") {
+  using namespace limits_test;
+  const QuietLog quiet;
+  MemoryDisk disk;
+  ShardOptions options;
+  options.snapshots.period = 3;
+  Alone t({.sizes = {5}, .trainers = 1, .rate = 1}, options, wire::Mode::async, &disk);
+  const auto newest = [&] { return disk.kept.empty() ? uint64_t{0} : disk.kept.rbegin()->first; };
+  const auto push = [&](uint64_t n) { t.push(n, std::vector<float>(5, 1), n); };
+  SECTION("is less than a period where the disk is fast") {
+    for (uint64_t n = 0; n < 20; ++n) {
+      push(n);
+      CHECK(n + 1 - newest() < 3);
+    }
+  }
+  SECTION("is what came while snapshots were written, where it is slow") {
+    t.shard.disk_reports = false;
+    for (uint64_t n = 0; n < 20; ++n) push(n);
+    CHECK(newest() == 6);  // one is being written, one waits
+    t.shard.disk_reports = true;
+    t.shard.tick();
+    push(20);
+    CHECK(newest() == 21);
+  }
+}
+
 TEST_CASE("a shard answers while it loads the snapshot of a rollback", "[pserver]") {
   using namespace limits_test;
   const QuietLog quiet;
