@@ -317,7 +317,12 @@ void Shard::written(uint64_t step, const std::string& problem, Time now) {
     context_.error(text("there is no snapshot of step ", step, ": ", problem,
                         "; training goes on, and the one before stays"));
   orders_.written(context_, job(), step, problem);
-  if (job_) job_->close_rounds();  // updates may have waited for the disk
+  if (!job_) return;
+  job_->close_rounds();  // updates may have waited for the disk
+  if (!stopping_.begun() && job_->state().exchange) {
+    maker_.catch_up(job_->state().lowest_version());
+    if (maker_.unfinished()) context_.out.continues = true;
+  }
 }
 
 void Shard::end_job_if_done() {

@@ -63,9 +63,7 @@ bool SnapshotMaker::must_wait(uint64_t version) {
 void SnapshotMaker::advanced(const Versioned& slice, uint64_t lowest) {
   if (!disk_) return;
   if (!sync_) {
-    if (lowest < last_ + period_) return;
-    if (!is_behind(unwritten_.size(), !chains_.empty()) && pending_.empty())
-      return begin_all(lowest);
+    catch_up(lowest);
     if (lowest >= last_ + 2 * period_ && !std::exchange(said_slow_, true))
       log_warn(text("the disk is slower than the snapshots: if this pserver is lost, more than ",
                     period_, " updates are; a longer --snapshot_period helps"));
@@ -75,6 +73,11 @@ void SnapshotMaker::advanced(const Versioned& slice, uint64_t lowest) {
   Pending& to = pending(slice.version(), false);
   copy(to, slice);
   if (to.left == 0) finish(to);
+}
+
+void SnapshotMaker::catch_up(uint64_t lowest) {
+  const bool due = disk_ && store_ && !sync_ && lowest >= last_ + period_;
+  if (due && pending_.empty() && !is_behind(unwritten_.size(), !chains_.empty())) begin_all(lowest);
 }
 
 bool SnapshotMaker::add(uint64_t step, bool now) {

@@ -50,6 +50,8 @@ class SnapshotMaker {
   bool unfinished() const;
 
   void written(uint64_t step, bool ok);
+  // Async: begins the snapshot that was due while the disk was busy, as no update may come that would.
+  void catch_up(uint64_t lowest);
   Snapshot load(uint64_t step) { return disk_->load(step); }
   void set_aside(uint64_t step);
   void remove_after(uint64_t step);
