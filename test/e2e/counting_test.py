@@ -2,6 +2,7 @@
 import glob
 import os
 import random
+import re
 import signal
 
 from cable import Cable, token_flag
@@ -36,11 +37,18 @@ class Counting(CountingTest):
                 server.signal(signal.SIGTERM)
                 server.wait(0)
             else:
-                if event == "pserver_kill":
+                if event == "pserver_kill":  # for a snapshot the disk may take longer than the trainers for all of their steps
+                    self.signal_trainers(cluster, signal.SIGSTOP)
                     snapshots = next(flag.split("=")[1] for flag in cluster.server_flags(victim) if flag.startswith("--snapshot_dir"))
-                    until(lambda: glob.glob(f"{snapshots}/shard-0/step-*[1-9]*/done"), f"{server.name} has a snapshot")
+                    until(lambda: any(re.search(r"/step-0*[1-9]\d*$", os.path.dirname(done)) for done in glob.glob(f"{snapshots}/shard-0/*/done")),
+                          f"{server.name} has a snapshot")
                 server.kill()
+                self.signal_trainers(cluster, signal.SIGCONT)
             cluster.start_server(victim)
+
+    def signal_trainers(self, cluster, number):
+        for trainer in cluster.trainers:
+            trainer.signal(number)
 
     def through(self, mode, event, seed, **more):
         name = f"{mode}-{event}-{seed}-{'rows-' if more.get('table') else ''}"
