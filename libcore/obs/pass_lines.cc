@@ -16,7 +16,8 @@ constexpr double line_seconds = 1;
 std::string test_text(const event::TestResult& test) {
   if (test.evaluators.empty()) return "test " + value_text(test.cost);
   std::string out = "test";
-  for (const auto& [name, value] : test.evaluators) out += " " + value_text(value);
+  for (const auto& [name, value] : test.evaluators)
+    out += (test.evaluators.size() > 1 ? " " + name : "") + " " + value_text(value);
   return out;
 }
 

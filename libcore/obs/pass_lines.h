@@ -19,7 +19,7 @@ struct PassResult {
 };
 
 // "pass 2/12  cost 0.130  accuracy 0.960  test 0.965  52 k samples/s" in less than `columns`. The
-// test shows its evaluators, in the order of those before, or its cost where there are none.
+// test shows its evaluators, with names where there are several, or its cost where there are none.
 std::string pass_line(const PassResult& pass, int columns);
 
 // "pass 2  cost 0.125  accuracy 0.965  1000 samples": a test of its own.
