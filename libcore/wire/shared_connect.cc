@@ -79,6 +79,9 @@ Descriptor handed_over(const Descriptor& socket) {
   return Descriptor(number);
 }
 
+// For asio, which closes what it is given; -1 with errno where the process has no descriptor left.
+int own_copy(const Descriptor& socket) { return ::fcntl(socket.get(), F_DUPFD_CLOEXEC, 0); }
+
 std::string process_text(pid_t process) { return text("process:", process); }
 
 }  // namespace
@@ -91,8 +94,9 @@ SharedListener::SharedListener(const asio::any_io_executor& io, const std::strin
   const bool listens =
       socket && ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&at.name), at.bytes) == 0 &&
       ::listen(socket.get(), SOMAXCONN) == 0;
-  if (listens)
-    socket_.assign(::fcntl(socket.get(), F_DUPFD_CLOEXEC, 0));
+  const int own = listens ? own_copy(socket) : -1;
+  if (own >= 0)
+    socket_.assign(own);
   else
     log_detail(1, text("port ", address, " shares no memory: ", std::strerror(errno)));
 }
@@ -133,10 +137,12 @@ void SharedListener::take_all() {
   }
 }
 
-// Its first byte comes with the memory.
+// Its first byte comes with the memory. A process that is disconnected here tries TCP next.
 void SharedListener::greet(Descriptor socket, const std::string& peer) {
-  const auto watch = std::make_shared<asio::posix::stream_descriptor>(
-      io_, ::fcntl(socket.get(), F_DUPFD_CLOEXEC, 0));
+  const int copy = own_copy(socket);
+  if (copy < 0)
+    return log_warn(text("closed the connection of ", peer, ": ", std::strerror(errno)));
+  const auto watch = std::make_shared<asio::posix::stream_descriptor>(io_, copy);
   const auto kept = std::make_shared<Descriptor>(std::move(socket));
   const auto limit = std::make_shared<asio::steady_timer>(io_, limit_);
   limit->async_wait([watch](boost::system::error_code e) {

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -256,6 +257,32 @@ TEST_CASE("who shares no memory in time is disconnected") {
   SharedListener listener(io.get_executor(), address, nullptr, std::chrono::milliseconds(50));
   listener.accept([](std::unique_ptr<Stream>) { FAIL("it has shared nothing"); });
   CHECK(is_cut(io, connected(address)));
+  listener.stop();
+}
+
+// There is a descriptor for the connection, and none for what it needs beside it.
+TEST_CASE("a process that is out of descriptors disconnects, and takes the next connection") {
+  asio::io_context io{1};
+  Listener port(io, "127.0.0.1", 0);
+  const Endpoint at{"127.0.0.1", port.port()};
+  SharedListener listener(io.get_executor(), at.text());
+  std::unique_ptr<Stream> accepted;
+  listener.accept([&](std::unique_ptr<Stream> s) { accepted = std::move(s); });
+  {
+    const Descriptor first = connected(at.text());
+    rlimit before{};
+    REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+    const auto next = static_cast<rlim_t>(duplicate(first).get());
+    const rlimit one_more{next + 1, before.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &one_more) == 0);
+    const bool cut = is_cut(io, first);
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+    CHECK(cut);
+  }
+  const auto stream = connect_shared(io.get_executor(), at);
+  REQUIRE(stream);
+  for (int i = 0; i < 100 && !accepted; ++i) io.run_one_for(std::chrono::milliseconds(100));
+  CHECK(accepted);
   listener.stop();
 }
 
