@@ -23,7 +23,7 @@ const char* const doctor_usage =
     "finding. Exit code 8 where there is a problem (with --strict: or a warning),\n"
     "else 0.";
 
-std::string one_line(std::string words) {
+std::string joined_lines(std::string words) {
   for (size_t at = 0; (at = words.find('\n', at)) != std::string::npos;) words.replace(at, 1, "; ");
   return words;
 }
@@ -35,7 +35,7 @@ Finding read_job_options(const std::string& path, Options& job) {
     build_model(file, 1);
     return {Finding::Level::ok, "job file", path + " can be run", ""};
   } catch (const Error& e) {
-    return {Finding::Level::problem, "job file", one_line(e.what()),
+    return {Finding::Level::problem, "job file", joined_lines(e.what()),
             "correct it (docs/job-files.md); the other findings are those of the defaults"};
   }
 }

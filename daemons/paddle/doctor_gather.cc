@@ -14,6 +14,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/file.h"
 #include "base/machine_memory.h"
@@ -202,8 +203,7 @@ HugePageFacts huge_page_facts() {
 
 CredentialFacts credential_facts(const CredentialFiles& files) {
   CredentialFacts out{.token_file = files.token_file};
-  const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
-  out.now = std::chrono::duration<double>(since_1970).count();
+  out.now = unix_seconds();
   try {
     if (!files.token_file.empty())
       out.token_grant = wire::name_of(wire::read_token(files.token_file).grant);

@@ -76,10 +76,4 @@ std::vector<Host> hosts_of(const Options& options) {
   return hosts;
 }
 
-std::string quoted(const std::string& word) {
-  std::string out = "'";
-  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
 }  // namespace paddle

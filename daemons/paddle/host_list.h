@@ -20,7 +20,4 @@ std::vector<std::string> split_list(const std::string& list);
 // #, and words after the host ("slots=2"). Throws one Error(config) with every problem.
 std::vector<Host> hosts_of(const Options& options);
 
-// A word for a POSIX shell.
-std::string quoted(const std::string& word);
-
 }  // namespace paddle

@@ -9,6 +9,7 @@
 #include <memory>
 #include <sstream>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/run_main.h"
 #include "obs/events.h"
@@ -29,7 +30,6 @@
 namespace paddle {
 namespace {
 
-using Seconds = std::chrono::duration<double>;
 constexpr std::chrono::milliseconds tick{100};
 constexpr double ready_seconds = 60;   // until a pserver listens
 constexpr double ending_seconds = 30;  // until a pserver whose job is done ends by itself
@@ -45,8 +45,6 @@ struct Child {
   std::string exit_reason;          // as its last event says
 };
 using Children = std::vector<std::unique_ptr<Child>>;  // pointers: pipes write into them
-
-double now() { return Seconds(ProcessGroup::Clock::now().time_since_epoch()).count(); }
 
 class Launch {
  public:
@@ -81,12 +79,12 @@ class Launch {
   // Everything up to the end of the last process. Not 0 where launch itself gave up.
   int run_job() {
     for (const PlannedProcess& server : plan_.servers) start(server, servers_, {});
-    const double deadline = now() + ready_seconds;
+    const double deadline = steady_seconds() + ready_seconds;
     std::string list = plan_.pservers;
     for (const auto& server : servers_) {
       while (server->shards.size() < plan_.shards) {
         if (!step()) return stop_all();
-        if (now() > deadline) {
+        if (steady_seconds() > deadline) {
           stop_all();
           throw Error(Error::Kind::peer, server->plan->name, " does not listen after ",
                       ready_seconds, " s; see ", server->output->path());
@@ -105,10 +103,10 @@ class Launch {
       if (!step()) return stop_all();
     screen_.clear();
     // On several machines a pserver stays for the trainers of the others.
-    const double end = now() + ending_seconds;
+    const double end = steady_seconds() + ending_seconds;
     while (any_running(servers_)) {
       if (!step()) return stop_all();
-      if (now() < end || plan_.nodes) continue;
+      if (steady_seconds() < end || plan_.nodes) continue;
       screen_.say(
           text("the pservers have not ended within ", ending_seconds, " s and are stopped"));
       return stop_all();
@@ -194,7 +192,7 @@ class Launch {
             failures_.push_back(child.get());
         }
     if (any_running(workers_)) screen_.draw();
-    if (input_ && starter_gone_.empty()) starter_gone_ = input_->gone(now());
+    if (input_ && starter_gone_.empty()) starter_gone_ = input_->gone(steady_seconds());
     return failures_.empty() && stop_signal() == 0 && starter_gone_.empty();
   }
 
@@ -212,8 +210,8 @@ class Launch {
     stopping_ = true;
     for (auto* kind : {&workers_, &servers_}) {
       for (const auto& child : *kind) child->process->send(SIGTERM);
-      const double deadline = now() + stop_seconds;
-      while (any_running(*kind) && now() < deadline) step();
+      const double deadline = steady_seconds() + stop_seconds;
+      while (any_running(*kind) && steady_seconds() < deadline) step();
       for (const auto& child : *kind) child->process->send(SIGKILL);
       while (any_running(*kind)) step();
     }

@@ -10,9 +10,11 @@
 #include <memory>
 #include <optional>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/run_main.h"
+#include "base/wrap.h"
 #include "obs/events.h"
 #include "options/record.h"
 #include "options/tables.h"
@@ -39,10 +41,6 @@ bool needs_token(const Options& options) {
   return !options.given("token_file") && !options.given("certs_dir") && !options.flag("insecure");
 }
 
-double hosts_clock() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 // The options of ssh come first, so that those the user gives do not replace them by accident.
 Words ssh_words(const Host& host, const Options& options) {
   Words words{"/usr/bin/env"};
@@ -62,7 +60,7 @@ Words ssh_words(const Host& host, const Options& options) {
 
 std::string shell_line(const Words& words) {
   std::string line;
-  for (const std::string& word : words) line += (line.empty() ? "" : " ") + quoted(word);
+  for (const std::string& word : words) line += (line.empty() ? "" : " ") + shell_word(word);
   return line;
 }
 
@@ -83,7 +81,7 @@ std::string workspace_of(const Options& options) {
 
 // For the shell of the host. ssh may begin elsewhere than in the home directory.
 std::string remote_path(const std::string& path) {
-  return path[0] == '/' ? quoted(path) : "\"$HOME\"/" + quoted(path);
+  return path[0] == '/' ? shell_word(path) : "\"$HOME\"/" + shell_word(path);
 }
 
 class HostsLaunch {
@@ -143,7 +141,7 @@ class HostsLaunch {
       Words ssh = ssh_words(hosts_[i], options_);
       const std::string to = remote_path(workspace_);
       ssh.push_back("mkdir -p " + to + " && tar -xzf - -C " + to);
-      return Words{"/bin/sh", "-c", "tar -C " + quoted(package) + " -czf - . | " + shell_line(ssh)};
+      return Words{"/bin/sh", "-c", "tar -C " + shell_word(package) + " -czf - . | " + shell_line(ssh)};
     });
     return wait_all();
   }
@@ -227,7 +225,7 @@ class HostsLaunch {
 
   void look() {
     group_.wait(look_period);
-    if (const double now = hosts_clock(); now > next_beat_ && !stopping_) {
+    if (const double now = steady_seconds(); now > next_beat_ && !stopping_) {
       next_beat_ = now + beat_seconds;
       for (const auto& node : nodes_) node->process->write_input("\n");
     }
@@ -251,8 +249,8 @@ class HostsLaunch {
   void stop_all() {
     stopping_ = true;
     for (const auto& node : nodes_) node->process->close_input();
-    for (const double end = hosts_clock() + remote_stop_seconds;
-         any_running() && hosts_clock() < end;)
+    for (const double end = steady_seconds() + remote_stop_seconds;
+         any_running() && steady_seconds() < end;)
       look();
     for (const auto& node : nodes_) node->process->send(SIGKILL);
     while (any_running()) look();

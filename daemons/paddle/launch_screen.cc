@@ -3,11 +3,11 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <iostream>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/wrap.h"
 #include "obs/plot.h"
@@ -24,10 +24,6 @@ constexpr int server_colours[] = {35, 34, 95, 94}, worker_colours[] = {36, 32, 3
 template <size_t N>
 int pick(const int (&colours)[N], size_t index) {
   return colours[index % N];
-}
-
-double screen_clock() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 std::string short_path(const std::string& path) {
@@ -48,9 +44,9 @@ LaunchScreen::LaunchScreen(const LaunchPlan& plan, const std::string& program,
       view_(plan.workers.size(), plan.passes, plan.script),
       totals_(plan.workers.size()),
       passes_(plan.passes),
-      start_(screen_clock()) {}
+      start_(steady_seconds()) {}
 
-double LaunchScreen::seconds() const { return screen_clock() - start_; }
+double LaunchScreen::seconds() const { return steady_seconds() - start_; }
 
 std::unique_ptr<Output> LaunchScreen::output(const PlannedProcess& process, size_t index,
                                              bool worker) {
@@ -82,7 +78,7 @@ void LaunchScreen::take(const std::string& process, const event::Any& event, siz
     show(process + ": warning: " + warning->message);
   if (const auto* error = std::get_if<event::Failed>(&event);
       error && warned_.insert(error->message).second)
-    held_.push_back({screen_clock(), process + ": error: " + error->message});
+    held_.push_back({steady_seconds(), process + ": error: " + error->message});
 }
 
 void LaunchScreen::show_total() {
@@ -96,7 +92,7 @@ void LaunchScreen::show_errors_before(double time) {
 }
 
 void LaunchScreen::draw() {
-  const double now = screen_clock();
+  const double now = steady_seconds();
   if (!terminal_.present() || now < next_draw_) return;
   next_draw_ = now + draw_seconds;
   show_errors_before(now - hold_seconds);
@@ -151,7 +147,7 @@ void LaunchScreen::draw_curve() const {
 }
 
 void LaunchScreen::report_success() {
-  show_errors_before(screen_clock());
+  show_errors_before(steady_seconds());
   show_total();
   draw_curve();
   std::cerr << "done in " << duration_text(seconds()) << "; logs are in "

@@ -6,6 +6,7 @@
 
 #include <chrono>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "obs/json.h"
 #include "paddle/shard_status.h"
@@ -31,10 +32,6 @@ std::string new_key() {
 
 bool same(const std::string& a, const std::string& b) {
   return a.size() == b.size() && ::CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
-}
-
-double wall_clock() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
 }  // namespace
@@ -91,7 +88,7 @@ void LivePage::ask_again_and_again(const Endpoints& endpoints, const wire::Crede
   while (!stop_) {
     lock.unlock();
     const std::vector<ShardStatus> shards = ask_shards(endpoints, answer_within, credentials);
-    for (const std::string& line : watch.take(shards, wall_clock())) feed_.put(line);
+    for (const std::string& line : watch.take(shards, unix_seconds())) feed_.put(line);
     if (watch.reached()) feed_.set_status(status_json(shards));
     const Time asked = Clock::now();
     lock.lock();

@@ -4,16 +4,13 @@
 #include <list>
 #include <memory>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "wire/asio.h"
 #include "wire/connection.h"
 
 namespace paddle {
 namespace {
-
-double unix_seconds() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 struct Answer {
   std::string endpoint;

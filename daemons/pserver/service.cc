@@ -306,8 +306,7 @@ wire::Status Service::complete_status(wire::Status s) {
     s.snapshot_last = writes.last;
   }
   if (snapshot_written_ != Time{}) s.snapshot_age = seconds(snapshot_written_, Clock::now());
-  const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
-  s.clock = std::chrono::duration<double>(since_1970).count();
+  s.clock = unix_seconds();
   return s;
 }
 

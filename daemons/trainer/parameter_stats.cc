@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "obs/events.h"
@@ -34,11 +34,6 @@ void log_parameter_stats(Session& session) {
 namespace {
 
 constexpr size_t most_ops = 300, most_parameters = 100, parts = 30;
-
-double steady_seconds() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(now).count();
-}
 
 std::string variables_of(const Slots& slots) {
   std::string out;

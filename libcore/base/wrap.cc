@@ -88,4 +88,10 @@ std::string wrapped_command(const std::vector<std::string>& words, int columns) 
   return out;
 }
 
+std::string shell_word(std::string_view word) {
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
 }  // namespace paddle

@@ -1,4 +1,4 @@
-// Sentences for a terminal, broken between words.
+// Sentences for a terminal, broken between words; and commands for a shell.
 #pragma once
 
 #include <string>
@@ -21,5 +21,8 @@ std::string one_line(std::string_view text);
 
 // A command that can be copied from the terminal: broken with a backslash between its words.
 std::string wrapped_command(const std::vector<std::string>& words, int columns);
+
+// A word for a POSIX shell, in quotes.
+std::string shell_word(std::string_view word);
 
 }  // namespace paddle

@@ -14,6 +14,7 @@
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/wrap.h"
 
 extern char** environ;
 
@@ -119,18 +120,12 @@ class CommandSource : public ByteSource {
   pid_t pid_ = 0;
 };
 
-std::string in_quotes(const std::string& word) {
-  std::string out = "'";
-  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
 std::string hadoop_command(const std::string& file, const HdfsConfig& hdfs) {
-  if (!hdfs.download_command.empty()) return hdfs.download_command + " " + in_quotes(file);
+  if (!hdfs.download_command.empty()) return hdfs.download_command + " " + shell_word(file);
   std::string out = "hadoop fs";
-  if (!hdfs.name.empty()) out += " -D fs.default.name=" + in_quotes(hdfs.name);
-  if (!hdfs.ugi.empty()) out += " -D hadoop.job.ugi=" + in_quotes(hdfs.ugi);
-  return out + (file.ends_with(".gz") ? " -text " : " -cat ") + in_quotes(file);
+  if (!hdfs.name.empty()) out += " -D fs.default.name=" + shell_word(hdfs.name);
+  if (!hdfs.ugi.empty()) out += " -D hadoop.job.ugi=" + shell_word(hdfs.ugi);
+  return out + (file.ends_with(".gz") ? " -text " : " -cat ") + shell_word(file);
 }
 
 }  // namespace

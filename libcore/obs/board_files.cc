@@ -7,10 +7,10 @@
 #include <bit>
 #include <cerrno>
 #include <charconv>
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/host.h"
@@ -158,11 +158,6 @@ struct BoardWords {
   }
 };
 
-double board_time() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(now).count();
-}
-
 }  // namespace
 
 uint32_t crc32c(std::string_view bytes) {
@@ -196,7 +191,7 @@ BoardFiles::BoardFiles(const std::string& directory)
 }
 
 void BoardFiles::take(const event::Any& event) {
-  const double time = board_time();
+  const double time = unix_seconds();
   if (const auto* e = std::get_if<event::Joined>(&event)) trainer_ = e->trainer;
   if (const auto* e = std::get_if<event::Training>(&event)) trainer_ = e->trainer;
   const std::string words = board_event(event, time);

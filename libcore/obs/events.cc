@@ -5,11 +5,11 @@
 
 #include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <type_traits>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/host.h"
@@ -23,11 +23,6 @@ namespace {
 // Of a field, as it is written. A line of three such texts is shorter than PIPE_BUF (4096 bytes),
 // and so a pipe takes it whole or not at all.
 constexpr size_t longest_text = 1100;
-
-double seconds_since_1970() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(now).count();
-}
 
 std::string event_value(const event::Evaluators& values) {
   JsonObject out;
@@ -116,7 +111,7 @@ EventWriter::EventWriter(const std::string& path)
 }
 
 void EventWriter::put(const event::Any& event, const event::Source& source) {
-  const double time = seconds_since_1970();
+  const double time = unix_seconds();
   const std::string line = event_line(event, source, time) + "\n";
   const std::scoped_lock lock(mutex_);
   if (dropped_ > 0) {

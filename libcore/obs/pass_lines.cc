@@ -1,10 +1,10 @@
 #include "obs/pass_lines.h"
 
-#include <chrono>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "obs/progress.h"
 
@@ -48,10 +48,7 @@ std::string pass_line(const PassResult& pass, int columns) {
 }
 
 PassLines::PassLines(int64_t passes)
-    : PassLines(passes, [] {
-        return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
-            .count();
-      }) {}
+    : PassLines(passes, steady_seconds) {}
 PassLines::PassLines(int64_t passes, Clock clock) : passes_(passes), clock_(std::move(clock)) {}
 
 bool PassLines::due() {

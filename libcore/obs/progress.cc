@@ -1,11 +1,11 @@
 #include "obs/progress.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 
@@ -13,10 +13,6 @@ namespace paddle {
 namespace {
 
 constexpr double redraw_seconds = 0.1, look_seconds = 0.01, smoothing_seconds = 3;
-
-double steady_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 std::string count_text(const char* word, int64_t n, int64_t of) {
   return of > 0 ? text(word, " ", n, "/", of) : text(word, " ", n);

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/host.h"
 #include "base/version.h"
+#include "base/wrap.h"
 
 namespace paddle {
 namespace {
@@ -34,13 +35,6 @@ std::string time_text() {
   char out[32];
   std::strftime(out, sizeof out, "%Y-%m-%dT%H:%M:%SZ", &parts);
   return out;
-}
-
-// A comment is one line.
-std::string one_line(std::string value) {
-  std::replace_if(
-      value.begin(), value.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
-  return value;
 }
 
 std::string without_secret(const std::string& word) {

@@ -41,3 +41,8 @@ TEST_CASE("wrapped command", "[base]") {
   CHECK(wrapped_command({"paddle", "train", "--config=a.json", "--job=test"}, 30) ==
         "paddle train \\\n    --config=a.json \\\n    --job=test");
 }
+
+TEST_CASE("a word for a shell", "[base]") {
+  CHECK(shell_word("a b") == "'a b'");
+  CHECK(shell_word("it's $HOME") == "'it'\\''s $HOME'");
+}
