@@ -13,6 +13,9 @@ namespace paddle {
 namespace {
 
 constexpr double redraw_seconds = 0.1, look_seconds = 0.01, smoothing_seconds = 3;
+// How long no sample may have come before that counts as standing still: it may be asked more often
+// than it is told.
+constexpr double still_seconds = 1;
 
 std::string count_text(const char* word, int64_t n, int64_t of) {
   return of > 0 ? text(word, " ", n, "/", of) : text(word, " ", n);
@@ -151,7 +154,8 @@ void Estimate::update(const ProgressNow& now, double time) {
     return;
   }
   const double passed = time - last_time_;
-  if (passed > 0 && now.samples >= last_samples_) {
+  const bool waits = now.samples == last_samples_ && passed < still_seconds;
+  if (passed > 0 && now.samples >= last_samples_ && !waits) {
     const double rate = static_cast<double>(now.samples - last_samples_) / passed;
     const double old = std::exp(-passed / smoothing_seconds);
     rate_ = rate_ < 0 ? rate : old * rate_ + (1 - old) * rate;

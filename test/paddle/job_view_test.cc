@@ -26,6 +26,18 @@ TEST_CASE("view of a job", "[paddle]") {
     view.take(1, at(2, 0, 150, 1));
     CHECK(view.progress(12, 120).find("pass 3/10  batch 0  cost 2.00  ") == 0);
   }
+  SECTION("looks between two events do not lower the rate") {
+    view.take(0, at(0, 0, 0, 1));
+    view.progress(0, 100);
+    CHECK(view.progress(0.1, 100) == "pass 1/10  batch 0  cost 1.00");
+    view.take(0, at(0, 2, 100, 1));
+    const std::string told = "pass 1/10  batch 2  cost 1.00  500 samples/s";
+    CHECK(view.progress(0.2, 100) == told);
+    CHECK(view.progress(0.3, 100) == told);
+    CHECK(view.samples_per_second() == 500);
+    view.progress(3.2, 100);  // it stands still
+    CHECK(view.samples_per_second() < 200);
+  }
   SECTION("of a script the step of the slowest trainer") {
     JobView scripts(2, 0, true);
     scripts.take(0, event::Progress{.step = 30, .samples = 300, .cost = 1});
