@@ -1,4 +1,10 @@
-// paddle::Error as Python exceptions, and Ctrl-C inside calls of the core.
+// paddle::Error as Python exceptions, the exit code of a script that one of them ends, and Ctrl-C
+// inside calls of the core.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "bindings.h"
@@ -24,6 +30,27 @@ PyObject* derived(py::module_& m, const char* name, PyObject* second, const char
   if (type == nullptr) throw py::error_already_set();
   m.add_object(name, type);
   return type;
+}
+
+int last_error = 0;  // the exit code that belongs to it
+
+// When the interpreter ends. Python keeps the exception that nobody caught in `sys`; at a prompt
+// that ends nothing.
+void keep_last_error() {
+  const auto sys = py::module_::import("sys");
+  if (!py::hasattr(sys, "last_value") || py::hasattr(sys, "ps1")) return;
+  const py::object value = sys.attr("last_value");
+  for (int kind = 0; kind < static_cast<int>(std::size(classes().of)); ++kind)
+    if (PyObject_IsInstance(value.ptr(), classes().of[kind]) == 1)
+      last_error = exit_code(static_cast<Error::Kind>(kind));
+}
+
+// Python's own code for every exception is 1, but a supervisor may start a process again that ended
+// for want of a peer, and not one that is configured wrong.
+void leave_with_last_error(int status, void*) {
+  if (status != 1 || last_error == 0) return;
+  std::fflush(nullptr);
+  ::_exit(last_error);
 }
 
 }  // namespace
@@ -56,6 +83,9 @@ void bind_errors(py::module_& m) {
       PyErr_SetString(classes().of[static_cast<int>(e.kind())], e.what());
     }
   });
+
+  py::module_::import("atexit").attr("register")(py::cpp_function(keep_last_error));
+  ::on_exit(leave_with_last_error, nullptr);
 
   // Python handles signals in its main thread only. Other threads must not even ask: some outlive
   // the interpreter.

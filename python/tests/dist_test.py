@@ -88,21 +88,21 @@ class Sync(JobCase):
         eps = self.endpoints(1)
         self.start("s0", *self.arguments("PSERVER", eps, 2, endpoint=eps[0]))
         self.start("t0", *self.arguments("TRAINER", eps, 2, id=0, hidden=9))
-        self.wait("t0", 1)
+        self.wait("t0", 2)
         self.assertRegex(self.log("t0"), r"ConfigError: pserver 127\.0\.0\.1:\d+ refused: 'b1' is float32\[8\] in "
                                          r"this pserver's program and float32\[9\] in the trainer's.*different "
                                          r"networks")
         self.start("t1", *self.arguments("TRAINER", eps, 2, id=1))
         self.wait_for("s0", "trainer 1 .*joined at step 0")
         self.start("t2", *self.arguments("TRAINER", eps, 2, id=0, optimizer="adam"))
-        self.wait("t2", 1)
+        self.wait("t2", 2)
         self.assertRegex(self.log("t2"), "refused: the program differs")
         self.assertIsNone(self.processes["t1"].poll())
 
     def test_a_pserver_that_is_not_there_is_waited_for_and_then_given_up(self):
         eps = self.endpoints(1)
         self.start("t0", *self.arguments("TRAINER", eps, 1, id=0), env={"FLAGS_rpc_deadline": "1500"})
-        self.wait("t0", 1)
+        self.wait("t0", 7)
         text = self.log("t0")
         self.assertIn("server not ready, wait 3 sec to retry...\nnot ready endpoints:['%s']" % eps[0], text)
         self.assertRegex(text, "PeerError: gave up waiting for the parameter servers 127.0.0.1")
@@ -251,7 +251,7 @@ class Daemons(JobCase):
         self.start("s0", *self.arguments("PSERVER", eps, 2, endpoint=eps[0]), env=has)
         self.wait_for("s0", "Server listening")
         self.start("stranger", *self.arguments("TRAINER", eps, 2, id=0))
-        self.wait("stranger", 1)
+        self.wait("stranger", 2)
         self.assertRegex(self.log("stranger"), "ConfigError.*--token_file")
         for i in range(2):
             self.start("t%d" % i, *self.arguments("TRAINER", eps, 2, id=i), env=has)
@@ -261,7 +261,7 @@ class Daemons(JobCase):
         self.assertEqual(self.weights("t0"), self.weights("one"))
         os.chmod(token, 0o644)
         self.start("open", *self.arguments("TRAINER", eps, 2, id=0), env=has)
-        self.wait("open", 1)
+        self.wait("open", 2)
         self.assertRegex(self.log("open"), "ConfigError.*chmod 600")
         self.stop("s0")
 

@@ -53,14 +53,14 @@ class Guides(JobCase):
         self.assertIn("called transpile() and ended without being a trainer or a pserver; " + wanted,
                       self.log("silent"))
         self.start("empty", script=guide("quick_start.py"))
-        self.wait("empty", 1)
+        self.wait("empty", 2)
         self.assertRegex(self.log("empty"), r"pservers is empty: .*; and " + wanted)
         self.start("wrong", script=guide("quick_start.py"),
                    env={"PADDLE_PSERVER_ENDPOINTS": eps[0], "PADDLE_TRAINING_ROLE": "trainer"})
         self.wait("wrong")
         self.assertIn("PADDLE_TRAINING_ROLE is 'trainer': it must be TRAINER or PSERVER", self.log("wrong"))
         self.start("waits", script=guide("bare_metal.py"), env={"PSERVERS": eps[0], "FLAGS_rpc_deadline": "300"})
-        self.wait("waits", 1)
+        self.wait("waits", 7)
         self.assertRegex(self.log("waits"), r"gave up waiting .* This process is a trainer; " + wanted)
 
     def test_bare_metal(self):
@@ -183,7 +183,7 @@ class OnGpus(JobCase):
     @unittest.skipUnless(GPU, "this machine has a GPU")
     def test_where_there_is_none(self):
         self.start("t", script=self.guide("quick_start.py", "fluid.CUDAPlace(0)"))
-        self.wait("t", 1)
+        self.wait("t", 2)
         self.assertRegex(self.log("t"), r"cannot compute on a GPU: .*; compute on the CPU with fluid.CPUPlace\(\)")
 
 

@@ -167,6 +167,30 @@ class Others(Case):
         self.assertTrue(issubclass(core.EnforceNotMet, RuntimeError))
 
 
+class ExitCodes(Case):
+    """docs/exit-codes.md: a script ends with the code of what ended it, as the daemons do."""
+
+    def ends(self, *lines):
+        script = "\n".join(("import atexit, sys", "from paddle.fluid import core",
+                            "atexit.register(print, 'the end', flush=False)", *lines))
+        return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+
+    def test_of_exceptions(self):
+        codes = {"core.ConfigError": 2, "core.DataError": 3, "core.FileError": 4, "core.NumericError": 5,
+                 "core.ProtocolError": 6, "core.PeerError": 7, "core.EnforceNotMet": 1, "ValueError": 1}
+        for name, code in codes.items():
+            with self.subTest(name):
+                done = self.ends(f"raise {name}('why')")
+                self.assertEqual(done.returncode, code, done.stderr)
+                self.assertIn("Error: why" if name.endswith("Error") else "EnforceNotMet: why", done.stderr)
+                self.assertEqual(done.stdout, "the end\n")
+
+    def test_of_what_was_caught(self):
+        self.assertEqual(self.ends("try:", "    raise core.PeerError('why')", "except core.PeerError:", "    pass").returncode, 0)
+        self.assertEqual(self.ends("try:", "    raise core.PeerError('why')", "except core.PeerError:", "    sys.exit(1)").returncode, 1)
+        self.assertEqual(self.ends("try:", "    raise core.PeerError('why')", "finally:", "    sys.exit(3)").returncode, 3)
+
+
 class AnotherPython(Case):
     def test_a_package_that_was_built_for_another_one(self):
         with tempfile.TemporaryDirectory() as d:
