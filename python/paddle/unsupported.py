@@ -1,7 +1,8 @@
 """Names of PaddlePaddle that are not here, and what to use instead."""
+import sys
 from typing import Any, Dict, Tuple
 
-__all__ = ["Finder", "instead_of"]
+__all__ = ["Finder", "explain", "instead_of"]
 
 _SUB_BLOCKS = "programs have no loops or branches: write the loop in Python around exe.run, or compute all cases and " \
               "choose by multiplication with a mask"
@@ -11,6 +12,10 @@ _IN_PROGRAM = "readers inside a program are not supported: use fluid.io.DataLoad
               "give what they yield to exe.run(feed=...)"
 _GPU = "all ops of a program run where its Executor does: fluid.Executor(fluid.CUDAPlace(0))"
 _OWN_OPS = "ops are written in C++ (CONTRIBUTING.md); or compute it in Python between two runs and feed the result"
+_IMPERATIVE = "there is no imperative mode: build a Program with fluid.layers and run it with fluid.Executor"
+_PREDICT = "use load_inference_model and Executor.run; without Python 'paddle infer'"
+_PROGRAM = "use fluid.Program with its blocks, ops and variables"
+_OBJECTS = "there are no layers that find objects in images"
 _NO_SUCH = "is not here; read the files in Python and feed what they hold (docs/datasets.md)"
 
 # Names of a module, in one text per reason.
@@ -44,8 +49,9 @@ _REASONS: Dict[str, Tuple[Tuple[str, str], ...]] = {
          "generate_proposal_labels generate_proposals generate_mask_labels iou_similarity box_coder "
          "polygon_box_transform yolov3_loss yolo_box box_clip multiclass_nms locality_aware_nms matrix_nms "
          "retinanet_detection_output distribute_fpn_proposals box_decoder_and_assign collect_fpn_proposals",
-         "there are no layers that find objects in images"),
-        ("Uniform Normal Categorical MultivariateNormalDiag sampling_id",
+         _OBJECTS),
+        ("detection", _OBJECTS),
+        ("distributions Uniform Normal Categorical MultivariateNormalDiag sampling_id",
          "draw with numpy between two runs and feed the result, or use uniform_random and gaussian_random"),
         ("warpctc ctc_greedy_decoder edit_distance", "there is no CTC"),
         ("mse_loss", "use mean(square_error_cost(input, label))"),
@@ -82,7 +88,7 @@ _REASONS: Dict[str, Tuple[Tuple[str, str], ...]] = {
     ),
     "fluid": (
         ("dygraph imperative enable_dygraph disable_dygraph in_dygraph_mode dygraph_grad_clip ComplexVariable",
-         "there is no imperative mode: build a Program with fluid.layers and run it with fluid.Executor"),
+         _IMPERATIVE),
         ("contrib", "quantization, mixed precision and the like are not supported; its HDFSClient is in "
          "paddle.fluid.incubate.fleet.utils.hdfs"),
         ("cuda_profiler device_guard", _GPU),
@@ -92,7 +98,7 @@ _REASONS: Dict[str, Tuple[Tuple[str, str], ...]] = {
          "use paddle.fluid.incubate.fleet, or DistributeTranspilerConfig"),
         ("Communicator", "use fluid.communicator.Communicator"),
         ("LoDTensorArray", "give a list of LoDTensors"),
-        ("InferenceTranspiler inference", "use load_inference_model and Executor.run; without Python 'paddle infer'"),
+        ("InferenceTranspiler inference", _PREDICT),
         ("parallel_executor", "use fluid.ParallelExecutor, or fluid.CompiledProgram"),
         ("recordio_writer", "write text files and read them with fluid.DatasetFactory or paddle.reader"),
         ("load_op_library op", _OWN_OPS),
@@ -101,7 +107,50 @@ _REASONS: Dict[str, Tuple[Tuple[str, str], ...]] = {
         ("default_scope_funcs", "use fluid.global_scope and fluid.scope_guard"),
         ("generator", "set program.random_seed"),
         ("entry_attr", "admission of rows is set in job files (docs/tables.md)"),
-        ("dataloader", "use fluid.io.DataLoader"),
+        ("dataloader multiprocess_utils", "use fluid.io.DataLoader"),
+        ("inferencer", _PREDICT),
+        ("ir", _PROGRAM),
+        ("layer_helper_base", _OWN_OPS),
+        ("annotations wrapped_decorator", "use Python's functools and contextlib"),
+    ),
+    "fluid.clip": (("append_gradient_clip_ops", "minimize() and apply_gradients() append them"),),
+    "fluid.regularizer": (("append_regularization_ops", "minimize() and apply_gradients() append them"),),
+    "fluid.core": (
+        ("EOFException", f"{_IN_PROGRAM}; their loop ends by itself"),
+        ("LoDTensorArray", "give a list of LoDTensors"),
+        ("AnalysisConfig NativeConfig PaddleTensor PaddlePredictor create_paddle_predictor", _PREDICT),
+        ("ProgramDesc BlockDesc OpDesc AttrType kEmptyVarName Graph Pass", _PROGRAM),
+        ("Variable SelectedRows", "use scope.find_var(name).get_tensor()"),
+        ("Place", "use CPUPlace or CUDAPlace"),
+        ("PaddleError", "use EnforceNotMet"),
+        ("globals init_gflags", "use fluid.set_flags and fluid.get_flags"),
+        ("op_support_gpu", _GPU),
+        ("FleetWrapper DistFleetWrapper", "use paddle.fluid.incubate.fleet"),
+    ),
+    "fluid.data_feeder": (
+        ("check_type check_dtype check_variable_and_dtype", "layers check their arguments themselves"),
+        ("convert_dtype", "use fluid.core.dtype_name"),
+    ),
+    "fluid.dataset": (("BoxPSDataset", "use InMemoryDataset"),),
+    "fluid.evaluator": (
+        ("ChunkEvaluator EditDistance", "use those of fluid.metrics"),
+        ("DetectionMAP", _OBJECTS),
+    ),
+    "fluid.executor": (("as_numpy", "use numpy.array(tensor)"),),
+    "fluid.framework": (
+        ("in_dygraph_mode dygraph_only ComplexVariable", _IMPERATIVE),
+        ("IrGraph OpProtoHolder", _PROGRAM),
+        ("get_var", "use program.global_block().var(name)"),
+        ("device_guard", _GPU),
+        ("load_op_library", _OWN_OPS),
+        ("require_version", "names of 1.5 to 1.8 are here, and 'paddle version' says the number of this package"),
+    ),
+    "fluid.io": (("prepend_feed_ops append_fetch_ops", "save_inference_model and load_inference_model do it"),),
+    "fluid.layer_helper": (("LayerHelper", f"compose layers; their {_OWN_OPS}"),),
+    "fluid.metrics": (("DetectionMAP", _OBJECTS),),
+    "fluid.transpiler": (
+        ("InferenceTranspiler", _PREDICT),
+        ("collective", "there is no collective training: use DistributeTranspiler"),
     ),
     "dataset": (
         ("wmt16", "it is not here; wmt14 has pairs of sentences in the same form"),
@@ -124,6 +173,20 @@ def instead_of(module: str, name: str) -> str:
         if name in names.split():
             return f": {sentence}"
     return ""
+
+
+def explain(module: str) -> None:
+    """Refuses the names above as attributes of this module, and in `from module import name`."""
+    short = module.partition(".")[2]
+
+    def missing(name: str) -> Any:
+        raise AttributeError(f"{module} has no '{name}'{instead_of(short, name)}")
+
+    found: Any = sys.modules[module]
+    if not hasattr(found, "__getattr__"):
+        found.__getattr__ = missing
+    if not hasattr(found, "__path__"):
+        found.__path__ = []  # else Python does not ask the finder below, and drops the sentence
 
 
 class Finder:

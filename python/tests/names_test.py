@@ -1,4 +1,5 @@
 """Names that scripts of 1.5 to 1.8 use, and what they do."""
+import importlib
 import os
 import subprocess
 import sys
@@ -38,6 +39,49 @@ strided_slice Switch switch_case target_assign temporal_shift tensor_array_to_te
 TrainingHelper tree_conv triu unfold Uniform unique unique_with_counts warpctc While while_loop yolo_box
 yolov3_loss
 """.split()
+
+# Of the modules of 1.5 to 1.8; those of layers are above.
+NAMES = {
+    "fluid.average": "WeightedAverage",
+    "fluid.backward": "append_backward calc_gradient gradients",
+    "fluid.clip": "append_gradient_clip_ops error_clip_callback ErrorClipByValue GradientClipByGlobalNorm "
+                  "GradientClipByNorm GradientClipByValue set_gradient_clip",
+    "fluid.core": "AnalysisConfig AttrType BlockDesc CPUPlace create_paddle_predictor CUDAPinnedPlace CUDAPlace "
+                  "DistFleetWrapper EnforceNotMet EOFException FleetWrapper get_cuda_device_count globals "
+                  "is_compiled_with_cuda kEmptyVarName LoDTensor LoDTensorArray NativeConfig op_support_gpu OpDesc "
+                  "PaddleError PaddleTensor Place ProgramDesc Scope SelectedRows Tensor VarDesc Variable",
+    "fluid.data_feeder": "check_dtype check_type check_variable_and_dtype convert_dtype DataFeeder",
+    "fluid.dataset": "BoxPSDataset DatasetFactory FileInstantDataset InMemoryDataset QueueDataset",
+    "fluid.evaluator": "Accuracy ChunkEvaluator DetectionMAP EditDistance",
+    "fluid.executor": "as_numpy Executor global_scope scope_guard",
+    "fluid.framework": "Block ComplexVariable convert_np_dtype_to_dtype_ cpu_places cuda_pinned_places cuda_places "
+                       "default_main_program default_startup_program device_guard get_flags get_var grad_var_name "
+                       "in_dygraph_mode IrGraph is_compiled_with_cuda load_op_library name_scope Operator "
+                       "OpProtoHolder Parameter Program program_guard require_version set_flags switch_main_program "
+                       "switch_startup_program Variable",
+    "fluid.initializer": "Bilinear BilinearInitializer Constant ConstantInitializer force_init_on_cpu init_on_cpu MSRA "
+                         "MSRAInitializer Normal NormalInitializer NumpyArrayInitializer TruncatedNormal "
+                         "TruncatedNormalInitializer Uniform UniformInitializer Xavier XavierInitializer",
+    "fluid.io": "append_fetch_ops batch buffered cache chain compose ComposeNotAligned DataLoader firstn "
+                "get_parameter_value get_parameter_value_by_name get_program_parameter get_program_persistable_vars "
+                "load load_inference_model load_params load_persistables load_program_state load_vars map_readers "
+                "multiprocess_reader prepend_feed_ops PyReader save save_inference_model save_params "
+                "save_persistables save_vars set_program_state shuffle xmap_readers",
+    "fluid.layer_helper": "LayerHelper",
+    "fluid.metrics": "Accuracy Auc ChunkEvaluator CompositeMetric DetectionMAP EditDistance MetricBase Precision "
+                     "Recall",
+    "fluid.nets": "glu img_conv_group scaled_dot_product_attention sequence_conv_pool simple_img_conv_pool",
+    "fluid.optimizer": "Adadelta AdadeltaOptimizer Adagrad AdagradOptimizer Adam Adamax AdamaxOptimizer AdamOptimizer "
+                       "DecayedAdagrad DecayedAdagradOptimizer DGCMomentumOptimizer Dpsgd DpsgdOptimizer "
+                       "ExponentialMovingAverage Ftrl FtrlOptimizer LambOptimizer LarsMomentum LarsMomentumOptimizer "
+                       "LookaheadOptimizer ModelAverage Momentum MomentumOptimizer Optimizer PipelineOptimizer "
+                       "RecomputeOptimizer RMSPropOptimizer SGD SGDOptimizer",
+    "fluid.profiler": "cuda_profiler profiler reset_profiler start_profiler stop_profiler",
+    "fluid.regularizer": "append_regularization_ops L1Decay L1DecayRegularizer L2Decay L2DecayRegularizer",
+    "fluid.transpiler": "collective DistributeTranspiler DistributeTranspilerConfig HashName InferenceTranspiler "
+                        "memory_optimize release_memory RoundRobin",
+    "fluid.unique_name": "generate guard switch",
+}
 
 
 def floats(*shape):
@@ -370,12 +414,25 @@ class Framework(Case):
             with self.assertRaises(AttributeError) as raised:
                 getattr(fluid.layers, name)
             self.assertRegex(str(raised.exception), rf"^fluid.layers has no '{name}': \w")
-        modules = {"fluid": fluid, "fluid.layers": fluid.layers, "fluid.optimizer": fluid.optimizer,
-                   "dataset": paddle.dataset}
         for module, reasons in unsupported._REASONS.items():  # no advice against what is there
+            found = importlib.import_module(f"paddle.{module}")
             for name in " ".join(names for names, _ in reasons).split():
-                if module in modules:
-                    self.assertFalse(hasattr(modules[module], name), f"{module}.{name}")
+                with self.subTest(f"{module}.{name}"):
+                    self.assertFalse("." not in name and hasattr(found, name))
+                    with self.assertRaisesRegex(ImportError, f"has no '{name}': [a-z]"):
+                        exec(f"from paddle.{module}.{name} import x")
+
+    def test_every_name_of_1_8_is_there_or_says_what_to_use(self):
+        for module, names in NAMES.items():
+            found = importlib.import_module(f"paddle.{module}")
+            for name in names.split():
+                with self.subTest(f"{module}.{name}"):
+                    try:
+                        getattr(found, name)
+                    except AttributeError as e:
+                        self.assertRegex(str(e), rf"^(paddle\.)?{module} has no '{name}': \w")
+                        with self.assertRaisesRegex(ImportError, f"has no '{name}': [a-z]"):
+                            exec(f"from paddle.{module} import {name}")
 
     def test_modules_that_are_not_there_say_what_to_use(self):
         for line, words in (("import paddle.fluid.contrib", "fleet.utils.hdfs"),

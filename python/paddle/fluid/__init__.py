@@ -2,7 +2,7 @@
 import importlib as _importlib
 from typing import TYPE_CHECKING
 
-from ..unsupported import instead_of
+from ..unsupported import explain as _explain, instead_of
 from . import (compiler, core, executor, framework, install_check, io, layer_helper, lod_tensor, log_helper, profiler,
                unique_name)
 from . import (average, backward, clip, evaluator, initializer, layers, metrics, nets, optimizer, param_attr,
@@ -26,6 +26,11 @@ from . import communicator, transpiler
 from .transpiler import DistributeTranspiler, DistributeTranspilerConfig, memory_optimize, release_memory
 
 Tensor = LoDTensor
+
+for _module in (clip, core, data_feeder, dataset, evaluator, executor, framework, io, layer_helper, metrics, optimizer,
+                regularizer, transpiler):
+    _explain(_module.__name__)
+del _module
 
 
 if not TYPE_CHECKING:  # checkers of types report unknown names by themselves

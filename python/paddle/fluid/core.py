@@ -10,9 +10,12 @@ from .._core import (ConfigError, DataError, EnforceNotMet, FileError, LoDTensor
 
 __all__ = [
     "ConfigError", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "DataError", "EnforceNotMet", "FileError", "LoDTensor",
-    "NumericError", "PeerError", "ProtocolError", "Scope", "VarDesc", "cpu_places", "cuda_pinned_places", "cuda_places",
-    "convert_np_dtype_to_dtype_", "dtype_name", "get_cuda_device_count", "is_compiled_with_cuda",
+    "NumericError", "PeerError", "ProtocolError", "Scope", "Tensor", "VarDesc", "cpu_places", "cuda_pinned_places",
+    "cuda_places", "convert_np_dtype_to_dtype_", "dtype_name", "get_cuda_device_count", "is_compiled_with_cuda",
 ]
+
+
+Tensor = LoDTensor
 
 
 class VarDesc:

@@ -4,16 +4,17 @@ from collections import OrderedDict
 
 from .. import _core
 from . import core, unique_name
-from .core import convert_np_dtype_to_dtype_
+from .core import (convert_np_dtype_to_dtype_, cpu_places, cuda_pinned_places, cuda_places,
+                   is_compiled_with_cuda)
 from .flags import get_flags, set_flags
 from .regularizer import WeightDecayRegularizer
 from .variable import Operator, Parameter, Variable
 
 __all__ = [
     "Block", "EMPTY_VAR_NAME", "GRAD_VAR_SUFFIX", "Operator", "Parameter", "Program", "Variable",
-    "default_main_program", "default_startup_program", "default_trainer_program", "convert_np_dtype_to_dtype_",
-    "get_flags", "name_scope", "program_guard", "grad_var_name", "set_flags", "switch_main_program",
-    "switch_startup_program",
+    "convert_np_dtype_to_dtype_", "cpu_places", "cuda_pinned_places", "cuda_places", "default_main_program",
+    "default_startup_program", "default_trainer_program", "get_flags", "grad_var_name", "is_compiled_with_cuda",
+    "name_scope", "program_guard", "set_flags", "switch_main_program", "switch_startup_program",
 ]
 
 
