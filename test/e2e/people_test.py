@@ -240,9 +240,10 @@ class ExitCodes(People):
     """docs/exit-codes.md says how every program answers a signal; here each is asked."""
 
     def ends(self, arguments, started, number):
-        process = subprocess.Popen([PADDLE, *arguments], cwd=self.dir, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                                   env={"PATH": os.environ["PATH"], "HOME": self.dir})
-        for line in process.stderr:
+        environment = {"PADDLE_TRAINING_ROLE": "TRAINER", "PADDLE_PSERVERS": "127.0.0.1", "PADDLE_PORT": "1", "PADDLE_TRAINERS": "1"}
+        process = subprocess.Popen([PADDLE, *arguments], cwd=self.dir, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                   env={"PATH": os.environ["PATH"], "HOME": self.dir, **(environment if arguments[0] == "run" else {})})
+        for line in process.stdout:
             if started in line:
                 break
         process.send_signal(number)
@@ -254,14 +255,19 @@ class ExitCodes(People):
             page = f.read()
         promised = {}
         for program, interrupt, terminate in re.findall(r"(?m)^\| ([^|]+) \| (\d+) \| (\d+) \|$", page):
-            for name in re.findall(r"`paddle (\w+)`", program):
+            for name in re.findall(r"`paddle (\w+)[^`]*`", program):
                 promised[name] = {signal.SIGINT: int(interrupt), signal.SIGTERM: int(terminate)}
         job = write_job(self)
         cases = {"train": (["train", f"--config={job}", "--num_passes=1000000", "--dot_period=0"], " Pass=0 "),
                  "trainer": (["trainer", f"--config={job}", "--pservers=127.0.0.1:1", "--trainers=1"], "job "),
                  "pserver": (["pserver", "--host=127.0.0.1", "--port=0"], "Server listening"),
-                 "launch": (["launch", f"--config={job}", "--num_passes=1000000"], " Pass=0 ")}
-        self.assertEqual(sorted(promised), sorted([*cases, "status"]))
+                 "launch": (["launch", f"--config={job}", "--num_passes=1000000"], " Pass=0 "),
+                 "status": (["status", "--pservers=127.0.0.1:1", "--watch"], "0 of 1 shards answer"),
+                 "ui": (["ui", "--pservers=127.0.0.1:1"], "the page is at "),
+                 "logs": (["logs", "--follow", "--workspace=ws"], " Pass=0 ")}
+        self.assertEqual(sorted(promised), sorted(cases))
+        promised["run"], cases["run"] = promised["trainer"], (["run", *cases["trainer"][0][1:2]], "job ")
+        self.paddle("launch", f"--config={job}", "--num_passes=1", "--workspace=ws")
         for name, (arguments, started) in cases.items():
             for number, code in promised[name].items():
                 with self.subTest(name, signal=number):
