@@ -16,14 +16,18 @@ void SentUpdates::pushed(uint32_t slice, uint64_t step) {
 void SentUpdates::arrived(const wire::ValuesPart& values, bool answers) {
   Slice& s = slices_[values.slice];
   if (answers && s.pushed > s.answered) {
-    const uint64_t before = std::max(s.answered, s.included);
-    if (s.pushed > before) largest_push_ = std::max(largest_push_, s.pushed - before);
+    measure_push(s, s.pushed);
     s.answered = s.pushed;
   }
   s.arrived = values.version;
   s.origins.arrived(values.version);
   s.included = std::max(s.included, s.answered);
   dropped_ += values.dropped;
+}
+
+void SentUpdates::measure_push(const Slice& s, uint64_t steps) {
+  const uint64_t before = std::max(s.answered, s.included);
+  if (steps > before) largest_push_ = std::max(largest_push_, steps - before);
 }
 
 uint64_t SentUpdates::may_hold(size_t shard, const ShardValues& values) const {
@@ -84,6 +88,7 @@ uint64_t SentUpdates::count_known(uint32_t id, uint64_t step, uint64_t last) {
   Slice& s = slices_[id];
   const uint64_t had = !s.joined ? step : kind_.repeat_steps ? last : s.answered;
   if (!s.joined && last > 0) largest_push_ = std::max(largest_push_, kind_.steps_per_push);
+  if (s.joined) measure_push(s, last);  // its answer was lost with a connection
   s.joined = true;
   s.answered = s.pushed = last;
   if (had > last) lose(id, had - last, had);

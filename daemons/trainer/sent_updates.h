@@ -66,6 +66,8 @@ class SentUpdates {
   };
   // Counts so many of the steps before `behind` as lost.
   void lose(uint32_t id, uint64_t steps, uint64_t behind);
+  // A push with the steps up to `steps` is on the shard.
+  void measure_push(const Slice& slice, uint64_t steps);
   // Returns how many steps are counted now, as there or as lost.
   uint64_t count_known(uint32_t id, uint64_t step, uint64_t last);
 

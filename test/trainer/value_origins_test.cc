@@ -232,6 +232,19 @@ TEST_CASE("an update on its way is lost where a second pserver is lost too", "[t
 }
 
 // An old snapshot lacks 35 of 60 steps; the values that come after it lack 5 more.
+// Geo: the shard took three steps in one push, and its answer was lost with the connection.
+TEST_CASE("a push without an answer counts with all its steps when it is lost", "[trainer]") {
+  Trainer t;
+  t.join({.instance = 1}, 0);
+  t.updates.pushed(0, 2);
+  t.join({.instance = 1}, 3, 3);
+  t.pull(1);
+  t.push(3, 2);
+  REQUIRE(t.lost() == 0);
+  t.join({.instance = 2, .base = 0, .origins = {{1, 0}}}, unknown, 4);
+  CHECK(t.lost() == 4);
+}
+
 TEST_CASE("a step that was lost with one pserver is not counted again with the next", "[trainer]") {
   Trainer t;
   t.join({.instance = 1}, 0);
