@@ -124,20 +124,20 @@ Rewind PsClient::rejoin() {
 
 // Where everybody goes on although something is missing.
 void PsClient::report_lost() {
-  const auto report = [&](std::span<const uint64_t> lost, uint64_t& reported, const auto& part) {
-    const auto most = std::max_element(lost.begin(), lost.end());
-    if (most == lost.end() || *most <= reported) return;
-    const auto [name, shard] = part(static_cast<size_t>(most - lost.begin()));
-    log_warn(text("up to ", *most - reported, " updates of '", name, "' were lost with pserver ",
-                  (*links_)[shard].endpoint(),
-                  ": they came after its last snapshot (--snapshot_dir, --snapshot_period); ",
-                  *most, " since this trainer began"));
-    reported = *most;
+  const auto report = [&](std::span<const uint64_t> lost, LostReport& logged, const auto& part) {
+    for (const LostReport::Line& line :
+         logged.take(lost, [&](size_t i) { return part(i).shard; })) {
+      const auto [name, shard] = part(line.slice);
+      log_warn(text("up to ", line.more, " updates of '", name, "' were lost with pserver ",
+                    (*links_)[shard].endpoint(),
+                    ": they came after its last snapshot (--snapshot_dir, --snapshot_period); ",
+                    line.all, " since this trainer began"));
+    }
   };
-  report(exchange_->updates().lost(), reported_lost_, [&](size_t i) {
+  report(exchange_->updates().lost(), logged_lost_, [&](size_t i) {
     return RowExchange::Awaited{layout_.names[i], layout_.slices[i].shard};
   });
-  report(rows_.lost(), reported_rows_, [&](size_t i) { return rows_.part_text(i); });
+  report(rows_.lost(), logged_rows_, [&](size_t i) { return rows_.part_text(i); });
 }
 
 void PsClient::recover(const Disrupted& broken) {

@@ -21,6 +21,7 @@
 #include "trainer/exchange.h"
 #include "trainer/job_end.h"
 #include "trainer/join_driver.h"
+#include "trainer/lost_report.h"
 #include "trainer/ps_links.h"
 #include "trainer/step_exchange.h"
 #include "trainer/step_track.h"
@@ -116,7 +117,7 @@ class PsClient final : public StepExchange {
   std::string init_;                     // digest of the first values
   uint64_t first_step_ = 0;
   int recoveries_ = 0;  // since the last whole step
-  uint64_t reported_lost_ = 0, reported_rows_ = 0;
+  LostReport logged_lost_, logged_rows_;
 };
 
 }  // namespace paddle
