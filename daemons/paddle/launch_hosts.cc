@@ -141,7 +141,8 @@ class HostsLaunch {
       Words ssh = ssh_words(hosts_[i], options_);
       const std::string to = remote_path(workspace_);
       ssh.push_back("mkdir -p " + to + " && tar -xzf - -C " + to);
-      return Words{"/bin/sh", "-c", "tar -C " + shell_word(package) + " -czf - . | " + shell_line(ssh)};
+      return Words{"/bin/sh", "-c",
+                   "tar -C " + shell_word(package) + " -czf - . | " + shell_line(ssh)};
     });
     return wait_all();
   }

@@ -186,7 +186,7 @@ size_t SnapshotMaker::copy_slice(Pending& to, const Slice& slice) {
   return bytes;
 }
 
-void SnapshotMaker::copy_before_change(const Versioned& slice) {
+void SnapshotMaker::before_change(const Versioned& slice) {
   for (Pending& p : pending_)
     if (p.all) copy(p, slice);  // finished by proceed()
 }

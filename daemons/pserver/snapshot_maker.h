@@ -35,9 +35,7 @@ class SnapshotMaker {
   // The disk is slower than the snapshots: an update to this version waits until written().
   bool must_wait(uint64_t version);
   // The slice is about to change; it has changed, and `lowest` is the lowest version of all.
-  void before_change(const Versioned& slice) {
-    if (!pending_.empty()) copy_before_change(slice);
-  }
+  void before_change(const Versioned& slice);
   void advanced(const Versioned& slice, uint64_t lowest);
   // One besides those of the period: of `step`, at which all slices stand `now`, or which (in sync)
   // none has reached yet. False where the disk is behind, and there is none of this moment.
@@ -50,7 +48,8 @@ class SnapshotMaker {
   bool unfinished() const;
 
   void written(uint64_t step, bool ok);
-  // Async: begins the snapshot that was due while the disk was busy, as no update may come that would.
+  // Async: begins the snapshot that was due while the disk was busy, as no update may come that
+  // would.
   void catch_up(uint64_t lowest);
   Snapshot load(uint64_t step) { return disk_->load(step); }
   void set_aside(uint64_t step);
@@ -75,7 +74,6 @@ class SnapshotMaker {
   void begin_dump(Pending& to, TablePart& table);
   void dump_some(Pending& to, bool all = false);
   bool dumping() const;
-  void copy_before_change(const Versioned& slice);
   void finish(Pending& done);
 
   SnapshotDisk* disk_;

@@ -47,8 +47,7 @@ std::string pass_line(const PassResult& pass, int columns) {
   return fitting_line(parts, columns);
 }
 
-PassLines::PassLines(int64_t passes)
-    : PassLines(passes, steady_seconds) {}
+PassLines::PassLines(int64_t passes) : PassLines(passes, steady_seconds) {}
 PassLines::PassLines(int64_t passes, Clock clock) : passes_(passes), clock_(std::move(clock)) {}
 
 bool PassLines::due() {

@@ -34,8 +34,8 @@ PyObject* derived(py::module_& m, const char* name, PyObject* second, const char
 
 int last_error = 0;  // the exit code that belongs to it
 
-// When the interpreter ends. Python keeps the exception that nobody caught in `sys`; at a prompt
-// that ends nothing.
+// When the interpreter ends. Python keeps an exception that was not caught in `sys`; at a prompt it
+// ends nothing.
 void keep_last_error() {
   const auto sys = py::module_::import("sys");
   if (!py::hasattr(sys, "last_value") || py::hasattr(sys, "ps1")) return;

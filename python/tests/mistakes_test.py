@@ -186,9 +186,10 @@ class ExitCodes(Case):
                 self.assertEqual(done.stdout, "the end\n")
 
     def test_of_what_was_caught(self):
-        self.assertEqual(self.ends("try:", "    raise core.PeerError('why')", "except core.PeerError:", "    pass").returncode, 0)
-        self.assertEqual(self.ends("try:", "    raise core.PeerError('why')", "except core.PeerError:", "    sys.exit(1)").returncode, 1)
-        self.assertEqual(self.ends("try:", "    raise core.PeerError('why')", "finally:", "    sys.exit(3)").returncode, 3)
+        for last, code in (("except core.PeerError: pass", 0), ("except core.PeerError: sys.exit(1)", 1),
+                           ("finally: sys.exit(3)", 3)):
+            with self.subTest(last):
+                self.assertEqual(self.ends("try: raise core.PeerError('why')", last).returncode, code)
 
 
 class AnotherPython(Case):

@@ -33,7 +33,8 @@ TEST_CASE("line of a pass", "[obs]") {
     pass.ended.evaluators.push_back({"auc", 0.75});
     pass.test->evaluators.push_back({"auc", 0.7});
     CHECK(pass_line(pass, 100) ==
-          "pass 2/12  cost 0.130  accuracy 0.960  auc 0.750  test accuracy 0.965 auc 0.700  52 k samples/s");
+          "pass 2/12  cost 0.130  accuracy 0.960  auc 0.750  test accuracy 0.965 auc 0.700  52 k "
+          "samples/s");
     CHECK(pass_line(pass, 80) ==
           "pass 2/12  cost 0.130  accuracy 0.960  test accuracy 0.965 auc 0.700");
   }
