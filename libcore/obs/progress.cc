@@ -156,9 +156,12 @@ void Estimate::update(const ProgressNow& now, double time) {
   const double passed = time - last_time_;
   const bool waits = now.samples == last_samples_ && passed < still_seconds;
   if (passed > 0 && now.samples >= last_samples_ && !waits) {
+    // A mean over the last seconds, or over all of them as long as there are fewer.
     const double rate = static_cast<double>(now.samples - last_samples_) / passed;
     const double old = std::exp(-passed / smoothing_seconds);
-    rate_ = rate_ < 0 ? rate : old * rate_ + (1 - old) * rate;
+    const double before = 1 - std::exp((first_time_ - last_time_) / smoothing_seconds);
+    const double weight = 1 - std::exp((first_time_ - time) / smoothing_seconds);
+    rate_ = (old * before * std::max(rate_, 0.0) + (1 - old) * rate) / weight;
     last_samples_ = now.samples;
     last_time_ = time;
   }

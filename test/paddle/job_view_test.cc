@@ -38,6 +38,17 @@ TEST_CASE("view of a job", "[paddle]") {
     view.progress(3.2, 100);  // it stands still
     CHECK(view.samples_per_second() < 200);
   }
+  SECTION("a slow beginning counts as long as it lasted") {
+    view.take(0, at(0, 0, 0, 1));
+    view.progress(0, 100);
+    view.take(0, at(0, 1, 10, 1));
+    view.progress(0.1, 100);
+    CHECK(view.samples_per_second() == Approx(100));
+    view.take(0, at(0, 9, 1000, 1));
+    view.progress(0.2, 100);  // 5000 a second since the beginning
+    CHECK(view.samples_per_second() > 4900);
+    CHECK(view.samples_per_second() < 5300);
+  }
   SECTION("of a script the step of the slowest trainer") {
     JobView scripts(2, 0, true);
     scripts.take(0, event::Progress{.step = 30, .samples = 300, .cost = 1});
