@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <system_error>
 #include <utility>
 
 #include "base/file.h"
@@ -26,10 +27,14 @@ DirectFile::DirectFile(std::string path)
     file_ = Descriptor(::open(path_.c_str(), write_flags, 0640));
   }
   if (!file_) throw io_error("create", path_, errno);
+  buffer_ = new_buffer();
+}
+
+DirectFile::Buffer DirectFile::new_buffer() const {
   void* memory = nullptr;
   const int failed = ::posix_memalign(&memory, block, piece);
   if (failed != 0) throw io_error("take memory to write", path_, failed);
-  buffer_.reset(static_cast<std::byte*>(memory));
+  return Buffer(static_cast<std::byte*>(memory));
 }
 
 void DirectFile::add(std::span<const std::byte> bytes) {
@@ -38,15 +43,31 @@ void DirectFile::add(std::span<const std::byte> bytes) {
     std::memcpy(buffer_.get() + filled_, bytes.data(), take);
     filled_ += take;
     bytes = bytes.subspan(take);
-    if (filled_ == piece) write_piece(piece);
+    if (filled_ == piece) begin_write(piece);
   }
+}
+
+void DirectFile::begin_write(size_t bytes) {
+  end_write();
+  if (!leaving_) leaving_ = new_buffer();
+  std::swap(buffer_, leaving_);
+  filled_ = 0;
+  try {
+    writing_ = std::async(std::launch::async, [this, bytes] { write_piece(bytes); });
+  } catch (const std::system_error&) {  // no more threads
+    write_piece(bytes);
+  }
+}
+
+void DirectFile::end_write() {
+  if (writing_.valid()) writing_.get();  // throws what the write has thrown
 }
 
 // Some file systems accept O_DIRECT and refuse the first write.
 void DirectFile::write_piece(size_t bytes) {
   for (size_t at = 0; at < bytes;) {
     const ssize_t n =
-        ::pwrite(file_.get(), buffer_.get() + at, bytes - at, static_cast<off_t>(written_ + at));
+        ::pwrite(file_.get(), leaving_.get() + at, bytes - at, static_cast<off_t>(written_ + at));
     if (n > 0) at += static_cast<size_t>(n);
     // What is left of a piece after a part of a block was written is no longer aligned.
     const bool unaligned = n > 0 && at < bytes && at % block != 0;
@@ -60,19 +81,21 @@ void DirectFile::write_piece(size_t bytes) {
     if (n < 0 && errno != EINTR) throw io_error("write", path_, errno);
   }
   written_ += bytes;
-  filled_ = 0;
 }
 
 // The last block is filled up and cut off again.
 void DirectFile::finish() {
+  end_write();
   const uint64_t size = written_ + filled_;
   const size_t whole = direct_ ? (filled_ + block - 1) / block * block : filled_;
   std::memset(buffer_.get() + filled_, 0, whole - filled_);
+  std::swap(buffer_, leaving_);
   if (whole > 0) write_piece(whole);
   if (written_ != size && ::ftruncate(file_.get(), static_cast<off_t>(size)) != 0)
     throw io_error("write", path_, errno);
   if (file_.close() != 0) throw io_error("write", path_, errno);
   buffer_.reset();
+  leaving_.reset();
 }
 
 }  // namespace paddle

@@ -1,11 +1,12 @@
 // A file that is written once, from its beginning to its end, in large pieces and past the page
 // cache where the file system allows that: a snapshot is read again only after a crash, and must
-// not push out what the machine needs.
+// not push out what the machine needs. While a piece is written the next one is put together.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <future>
 #include <memory>
 #include <span>
 #include <string>
@@ -26,14 +27,19 @@ class DirectFile {
   struct Free {
     void operator()(void* p) const { std::free(p); }
   };
+  using Buffer = std::unique_ptr<std::byte, Free>;  // aligned
+  Buffer new_buffer() const;
+  void begin_write(size_t bytes);
+  void end_write();
   void write_piece(size_t bytes);
 
   const std::string path_;
   Descriptor file_;
   bool direct_ = true;
-  std::unique_ptr<std::byte, Free> buffer_;  // aligned
+  Buffer buffer_, leaving_;  // what is put together; what is being written, made when first needed
   size_t filled_ = 0;
-  uint64_t written_ = 0;
+  uint64_t written_ = 0;       // with what is being written
+  std::future<void> writing_;  // last: the end of it uses the others
 };
 
 }  // namespace paddle

@@ -78,7 +78,7 @@ void DumpInFile::write(const PartBytes& part) {
     file_->add(std::as_bytes(std::span(&length, 1)));
     file_->add(part);
     sum_.add(part);
-  } catch (const Error& e) {
+  } catch (const std::exception& e) {
     problem_ = e.what();
   }
 }

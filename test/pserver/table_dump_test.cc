@@ -176,4 +176,13 @@ TEST_CASE("a file on a full disk fails with a sentence") {
   CHECK_THROWS_WITH(file.finish(), Contains("cannot write '/dev/full'") && Contains("space"));
 }
 
+TEST_CASE("a piece that could not be written is known before the file is finished") {
+  DirectFile file("/dev/full");
+  const auto write = [&] {
+    file.add(part_of(1, size_t{9} << 20));
+    file.finish();
+  };
+  CHECK_THROWS_WITH(write(), Contains("cannot write '/dev/full'") && Contains("space"));
+}
+
 }  // namespace table_dump_test
