@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "graph/kernel.h"
 #include "trainer/sent_updates.h"
 #include "trainer/slice_layout.h"
 #include "wire/messages.h"
@@ -35,17 +36,35 @@ struct StepRange {
   wire::Position begin, end;
 };
 
-class ParamExchange {
+// When gradients may be pushed, and how long their memory is used.
+class GradientPlaces {
+ public:
+  virtual ~GradientPlaces() = default;
+  // Whether gradients of this step may be pushed.
+  virtual bool may_push() const { return true; }
+  // Whether there is a place for this parameter's; where its memory is read until it was answered,
+  // also whether the next one may be written there.
+  virtual bool has_place(int32_t param) const {
+    static_cast<void>(param);
+    return true;
+  }
+  // How long the gradient's memory stays as it is.
+  virtual Remote::ReadUntil read_until(int32_t param) const {
+    static_cast<void>(param);
+    return Remote::ReadUntil::pushed;
+  }
+};
+
+class ParamExchange : public GradientPlaces {
  public:
   enum class Manner {
     repeats_steps,  // a step that broke is computed again; gradients are sent from their own memory
-    sends_again,    // what a step that broke has made is kept, as a copy, and sent again
+    sends_again,    // what a step that broke has made is kept and sent again
     streams,        // the same; values are used whenever they arrive, also while a step is computed
   };
 
   // `layout` and `out` outlive it.
   ParamExchange(const SliceLayout& layout, ShardSender& out, Manner manner, const UpdateKind& kind);
-  virtual ~ParamExchange() = default;
   ParamExchange(const ParamExchange&) = delete;
   ParamExchange& operator=(const ParamExchange&) = delete;
 
@@ -57,10 +76,7 @@ class ParamExchange {
   virtual void begin_step(const StepRange& range) { range_ = range; }
   // Whether the parameter may be read: its values for this step are here.
   virtual bool may_read(int32_t param) const = 0;
-  // Whether gradients of this step may be pushed.
-  virtual bool may_push() const { return true; }
-  // The gradient of a parameter. Where steps are repeated, its memory stays as it is until the next
-  // step has begun to push.
+  // The gradient of a parameter, where it may be pushed and has a place.
   virtual void push(int32_t param, const std::byte* grad) = 0;
   // Afterwards the caller waits until none is awaited, where this returns true.
   virtual bool end_step() { return false; }
@@ -146,6 +162,7 @@ struct ExchangeOptions {
   uint32_t trainers = 1;
   uint64_t queue_size = 20;                 // async: steps merged before the trainer waits
   bool merge_mean = false;                  // async: mean instead of sum
+  uint64_t merge_memory = 8u << 20;         // async: bytes to merge gradients in
   uint64_t geo_steps = 1;                   // geo: steps between two exchanges
   uint64_t geo_memory = uint64_t{1} << 30;  // geo: bytes of rows of tables, at most
   bool rows_ahead = true;                   // not geo: those of the next batch are asked for early

@@ -16,6 +16,7 @@ class RoundExchange : public ParamExchange {
   // Once every parameter has the version of this step. A shard may then reuse the memory of the
   // version before it: no trainer asks for that one any more.
   bool may_push() const override { return pushed_ || settled(range_.step); }
+  Remote::ReadUntil read_until(int32_t) const override { return Remote::ReadUntil::pulled; }
   void push(int32_t param, const std::byte* grad) override;
   bool settled(uint64_t step) const override;
 

@@ -34,6 +34,7 @@ ExchangeOptions exchange_options(const PsOptions& o, const Cut& cut) {
           .trainers = o.hello.trainers,
           .queue_size = o.queue_size,
           .merge_mean = o.merge_mean,
+          .merge_memory = o.merge_memory,
           .geo_steps = o.geo_steps,
           .geo_memory = o.geo_memory,
           .rows_ahead = o.rows_ahead};

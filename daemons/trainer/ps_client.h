@@ -34,11 +34,12 @@ struct PsOptions {
   std::vector<wire::Endpoint> shards;
   wire::Credentials credentials;
   wire::Hello hello;
-  double peer_timeout = 600;       // seconds without a pserver before the trainer gives up
-  int64_t spin_microseconds = -1;  // wire/spin.h
-  bool shared_memory = true;       // with pservers of this machine
-  uint64_t queue_size = 20;        // async: steps merged before the trainer waits
-  bool merge_mean = false;         // async: mean instead of sum
+  double peer_timeout = 600;         // seconds without a pserver before the trainer gives up
+  int64_t spin_microseconds = -1;    // wire/spin.h
+  bool shared_memory = true;         // with pservers of this machine
+  uint64_t queue_size = 20;          // async: steps merged before the trainer waits
+  bool merge_mean = false;           // async: mean instead of sum
+  uint64_t merge_memory = 8u << 20;  // async: bytes to merge gradients in
   uint64_t geo_steps = 0;
   uint64_t geo_memory = uint64_t{1} << 30;  // geo: bytes of rows of tables, at most
   bool rows_ahead = true;                   // those of the next batch are asked for early

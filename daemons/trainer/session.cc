@@ -53,6 +53,7 @@ PsOptions ps_options(const Options& o, const Cluster& cluster, const Names& endp
   out.shared_memory = o.flag("shared_memory");
   out.queue_size = static_cast<uint64_t>(o.integer("async_queue_size"));
   out.merge_mean = o.text("async_merge") == "mean";
+  out.merge_memory = parse_memory(o.text("async_memory"), machine_memory()).value();
   out.geo_steps =
       cluster.mode == TrainMode::geo ? static_cast<uint64_t>(o.integer("geo_steps")) : 0;
   out.rows_ahead = o.flag("rows_ahead");

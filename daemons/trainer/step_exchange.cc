@@ -34,10 +34,16 @@ void StepExchange::wait_to_push() {
 
 // Where nothing is waited for, the connections are served while a step is computed: else an
 // exchange would last several steps. What breaks there is mended when the next step begins.
-void StepExchange::push(int32_t param, const View& grad, uint64_t) {
+void StepExchange::push(int32_t param, const View& grad, uint64_t step) {
   wait_to_push();
+  await_answer(param, step);
   exchange_->push(param, static_cast<const std::byte*>(grad.data));
   if (streams_) links_->poll_sometimes();
+}
+
+void StepExchange::await_answer(int32_t param, uint64_t) {
+  const auto may = [&] { return exchange_->has_place(param); };
+  if (!may()) await(Condition(may));
 }
 
 void StepExchange::pull(int32_t param, const View&, uint64_t) {

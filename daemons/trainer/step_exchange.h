@@ -19,11 +19,10 @@ class StepExchange : public Remote {
   // `cut` outlives it.
   StepExchange(const Cut& cut, const ExchangeOptions& options, std::unique_ptr<Links> links);
 
-  bool reads_later() const override {
-    return exchange_->manner() == ParamExchange::Manner::repeats_steps;
-  }
+  ReadUntil read_until(int32_t param) const override { return exchange_->read_until(param); }
   // Any of these may throw Rewind.
   void push(int32_t param, const View& grad, uint64_t step) override;
+  void await_answer(int32_t param, uint64_t step) override;
   void pull(int32_t param, const View& value, uint64_t step) override;
   void pull_rows(int32_t table, std::span<const uint64_t> ids, float* rows, uint64_t step) override;
   void push_rows(int32_t table, std::span<const uint64_t> ids, const float* grads,

@@ -18,13 +18,16 @@ bool is_of_cut(const Op& op) {
          op.type == "fetch_barrier" || (reshapes && op.role() == role::dist);
 }
 
-// Where each variable is first read and last written.
+// Where each variable is first read, and first and last written.
 struct Uses {
-  std::unordered_map<std::string, size_t> first_read, last_written;
+  std::unordered_map<std::string, size_t> first_read, first_written, last_written;
   explicit Uses(const std::vector<Op>& ops) {
     for (size_t i = 0; i < ops.size(); ++i) {
       for (const std::string& name : ops[i].in.all()) first_read.emplace(name, i);
-      for (const std::string& name : ops[i].out.all()) last_written[name] = i;
+      for (const std::string& name : ops[i].out.all()) {
+        first_written.emplace(name, i);
+        last_written[name] = i;
+      }
     }
   }
 };
@@ -33,6 +36,12 @@ Op push_op(const std::string& grad, int32_t param) {
   Op push{.type = "push", .in = {{"X", {grad}}}, .attrs = {{"param", param}}};
   conform(push);
   return push;
+}
+
+Op await_answer_op(int32_t param) {
+  Op await{.type = "await_answer", .attrs = {{"param", param}}};
+  conform(await);
+  return await;
 }
 
 Op pull_op(const std::string& name, int32_t param) {
@@ -60,7 +69,8 @@ std::vector<ExchangedParam> take_remote_ops(std::vector<Op>& ops, const Program&
   return exchanges ? program.exchanged : std::vector<ExchangedParam>{};
 }
 
-void place_remote_ops(std::vector<Op>& ops, const std::vector<ExchangedParam>& exchanged) {
+void place_remote_ops(std::vector<Op>& ops, const std::vector<ExchangedParam>& exchanged,
+                      const Remote* remote) {
   if (exchanged.empty()) return;
   const Uses uses(ops);
   std::vector<std::vector<Op>> before(ops.size()), after(ops.size());
@@ -70,6 +80,8 @@ void place_remote_ops(std::vector<Op>& ops, const std::vector<ExchangedParam>& e
     require(written != uses.last_written.end(), config, "the gradient '", exchanged[i].grad,
             "' is sent, but no op computes it");
     after[written->second].push_back(push_op(exchanged[i].grad, param));
+    if (remote != nullptr && remote->read_until(param) == Remote::ReadUntil::answered)
+      before[uses.first_written.at(exchanged[i].grad)].push_back(await_answer_op(param));
     // One that nothing reads is pulled all the same: its version must not fall behind.
     const auto read = uses.first_read.find(exchanged[i].param);
     before[read == uses.first_read.end() ? 0 : read->second].push_back(

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/kernel.h"
 #include "graph/program.h"
 
 namespace paddle {
@@ -17,7 +18,9 @@ std::vector<ExchangedParam> take_remote_ops(std::vector<Op>& ops, const Program&
                                             const Block& block);
 
 // Puts a `push` after the last op that writes each gradient and a `pull` before the first op that
-// reads each parameter. Done after fusion, which would otherwise stop at them.
-void place_remote_ops(std::vector<Op>& ops, const std::vector<ExchangedParam>& exchanged);
+// reads each parameter; an `await_answer` before the first op that writes a gradient which `remote`
+// (null: none yet) reads until then. Done after fusion, which would otherwise stop at them.
+void place_remote_ops(std::vector<Op>& ops, const std::vector<ExchangedParam>& exchanged,
+                      const Remote* remote);
 
 }  // namespace paddle

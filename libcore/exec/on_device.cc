@@ -44,7 +44,8 @@ std::vector<int> Plan::reads_of(const Step& step) const {
 void Plan::report_on_cpu() const {
   std::set<std::string> types;
   for (const Step& s : steps_)
-    if (!s.on_device && s.op.type != "push" && s.op.type != "pull") types.insert(s.op.type);
+    if (!s.on_device && s.op.type != "push" && s.op.type != "pull" && s.op.type != "await_answer")
+      types.insert(s.op.type);
   options_.gpu->report_on_cpu(types);
 }
 

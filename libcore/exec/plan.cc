@@ -103,18 +103,20 @@ void Plan::add_ops(const Program& program, const Block& block, const Names& feed
       if (tables.lookups.count(op.get())) ops.back().attrs.set("is_sparse", true);
     }
   const std::vector<ExchangedParam> exchanged = take_remote_ops(ops, program, block);
-  // Gradients are computed whoever else reads them, and keep their memory until the next pull where
-  // they are read until then.
-  const bool read_later = options_.remote == nullptr || options_.remote->reads_later();
+  // Gradients are computed whoever else reads them, and have memory of their own where they are
+  // read after their push.
   Names wanted = tables.wanted();
   wanted.insert(wanted.end(), fetches.begin(), fetches.end());
-  for (const ExchangedParam& e : exchanged) {
-    if (read_later) pushed_.insert(e.grad);
-    wanted.push_back(e.grad);
+  const Remote* remote = options_.remote;
+  for (size_t i = 0; i < exchanged.size(); ++i) {
+    const bool free_at_once = remote != nullptr && remote->read_until(static_cast<int32_t>(i)) ==
+                                                       Remote::ReadUntil::pushed;
+    if (!free_at_once) pushed_.insert(exchanged[i].grad);
+    wanted.push_back(exchanged[i].grad);
   }
   ops = needed_ops(std::move(ops), block, scope_, wanted);
   if (fuse) ops = fuse_ops(std::move(ops), block, scope_, feeds, wanted);
-  place_remote_ops(ops, exchanged);
+  place_remote_ops(ops, exchanged, remote);
   own_vars_ = place_table_ops(ops, tables);
   keep_tables(tables);
   for (Op& op : ops) {

@@ -48,11 +48,18 @@ struct Arg {
 class Remote {
  public:
   virtual ~Remote() = default;
-  // Whether gradients are read after push() has returned; asked once, when a plan is made.
-  virtual bool reads_later() const { return true; }
-  // The gradient of this step is complete. Where it is read later, its memory stays as it is until
-  // the pull of the same parameter in the next step has returned.
+  // How long the memory of a gradient stays as it is: until ...
+  enum class ReadUntil : uint8_t {
+    pushed,    // push() has returned
+    pulled,    // the pull of the same parameter in the next step has returned
+    answered,  // await_answer() has returned, which is called before the next gradient is computed
+  };
+  // Asked once, when a plan is made.
+  virtual ReadUntil read_until(int32_t /*param*/) const { return ReadUntil::pulled; }
+  // The gradient of this step is complete.
   virtual void push(int32_t param, const View& grad, uint64_t step) = 0;
+  // Returns when the gradient that was pushed last is not read any more.
+  virtual void await_answer(int32_t /*param*/, uint64_t /*step*/) {}
   // Returns when `value` holds the version that `step` computes with.
   virtual void pull(int32_t param, const View& value, uint64_t step) = 0;
   // The rows of distinct ids as `step` computes with them, one behind the other.

@@ -1,6 +1,6 @@
 // What crosses the cut. Ops of Fluid's names stand in the two halves of a program and are never run
-// as they are: a plan turns send and recv into `push` and `pull`, and a pserver reads
-// listen_and_serv.
+// as they are: a plan turns send and recv into `push`, `await_answer` and `pull`, and a pserver
+// reads listen_and_serv.
 #include <numeric>
 
 #include "ops/common.h"
@@ -39,6 +39,12 @@ Kernel bind_push(const Bind& b) {
           "': it holds selected rows, and shards take dense gradients");
   return [x, param = b.attr<int32_t>("param")](const Run& r) {
     remote_of(r).push(param, r[x], r.step);
+  };
+}
+
+Kernel bind_await_answer(const Bind& b) {
+  return [param = b.attr<int32_t>("param")](const Run& r) {
+    remote_of(r).await_answer(param, r.step);
   };
 }
 
@@ -98,6 +104,12 @@ std::vector<OpDef> remote_ops() {
        .out = {},
        .attrs = {{"param", -1}},
        .bind = bind_push,
+       .required_attrs = {"param"}},
+      {.type = "await_answer",
+       .in = {},
+       .out = {},
+       .attrs = {{"param", -1}},
+       .bind = bind_await_answer,
        .required_attrs = {"param"}},
       {.type = "pull",
        .in = {},

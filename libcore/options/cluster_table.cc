@@ -5,7 +5,7 @@
 //             key_file, ca_file (also status), comment and nics (logged)
 //   trainer   pservers, trainer_id, new_job, local, cluster_train, sync, async, half_async,
 //             geo_steps (all through options/cluster.h), geo_memory, async_merge, async_queue_size,
-//             slice_var_up, min_block_size, split_method
+//             async_memory, slice_var_up, min_block_size, split_method
 //   pserver   host, insecure, ready_file, exit_when_done, lease_seconds, reconnect_seconds,
 //   on_trainer_loss,
 //             max_staleness, async_lagged_grad_discard_ratio, snapshot_dir, snapshot_period,
@@ -129,6 +129,10 @@ OptionTable mode_rows() {
        .group = modes,
        .check = between(1, most),
        .environment = {"FLAGS_communicator_send_queue_size"}},
+      {"async_memory", text, "8m",
+       "Memory that a trainer in async may use to join gradients, smallest ones first; for others "
+       "it waits until the one before was answered: bytes, as geo_memory",
+       modes, amount_of_memory()},
   };
 }
 

@@ -91,6 +91,7 @@ PsOptions ps_options(const PyCut& c, const std::map<std::string, std::string>& f
   out.shared_memory = o.flag("shared_memory");
   out.queue_size = static_cast<uint64_t>(o.integer("async_queue_size"));
   out.merge_mean = o.text("async_merge") == "mean";
+  out.merge_memory = parse_memory(o.text("async_memory"), machine_memory()).value();
   out.geo_steps = c.geo_steps;
   out.rows_ahead = o.flag("rows_ahead");
   out.geo_memory = parse_memory(o.text("geo_memory"), machine_memory()).value();

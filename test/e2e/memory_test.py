@@ -1,5 +1,6 @@
 """Memory and files that a stranger, or a mistake, could take or see: a pserver stays within its limits, and what it writes is not for
 everybody. Resident memory is measured."""
+import json
 import os
 import re
 import socket
@@ -7,7 +8,7 @@ import stat
 import struct
 import subprocess
 
-from cluster import Cluster, until, write_job
+from cluster import FEATURES, Cluster, until, write_data, write_job
 from faults import FaultTest
 from hostile_test import header
 from proxy import Plan, Proxy
@@ -117,6 +118,29 @@ class Strangers(FaultTest):
             if not ok:
                 self.assertIn("--memory_limit", done.stderr)
                 self.assertIn("a share such as 75%", done.stderr)
+
+
+class LargeModels(FaultTest):
+    def test_an_async_trainer_holds_the_model_twice(self):
+        """Parameters and gradients, although two trainers push faster than the pserver takes it."""
+        write_data(self, 100)
+        fc = lambda name, before, size: {"type": "fc", "name": name, "input": before, "size": size}
+        columns = [str(c) for c in range(FEATURES)]
+        job = self.write("large.json", json.dumps({
+            "inputs": [{"name": "x", "shape": FEATURES}, {"name": "y"}],
+            "layers": [fc("a", "x", 1024), fc("b", "a", 4096), fc("c", "b", 2048), fc("d", "c", 1),
+                       {"type": "square_error_cost", "name": "cost", "input": "d", "label": "y"}],
+            "cost": "cost", "optimizer": {"type": "sgd", "learning_rate": 1e-30},
+            "data": {"format": "csv", "files": "data.csv", "batch_size": 1,
+                     "csv_fields": [{"name": "x", "columns": columns}, {"name": "y", "columns": str(FEATURES)}]}}))
+        model = 48 * MIB
+        cluster = Cluster(self, job, 1, 2, trainer_flags=["--async", "--num_passes=100", "--log_period=10"], name="large-").start()
+        for trainer in cluster.trainers:
+            trainer.wait_line(r"Batch=20 ")
+            with open(f"/proc/{trainer.pid}/status") as f:
+                most = int(re.search(r"VmHWM:\s+(\d+)", f.read())[1]) * 1024
+            self.assertLess(most, 2 * model + 40 * MIB, "memory of a trainer in async")
+            self.assertGreater(most, 2 * model)
 
 
 class Modes(FaultTest):

@@ -46,7 +46,7 @@ class Shards : public Remote {
     }
   }
 
-  bool reads_later() const override { return false; }
+  ReadUntil read_until(int32_t) const override { return ReadUntil::pushed; }
   void push(int32_t param, const View& grad, uint64_t step) override {
     for (size_t k = 0; k < cut_.slices.size(); ++k) {
       const SliceSpec& s = cut_.slices[k];
@@ -184,6 +184,34 @@ class Keeper : public Remote {
   int checked = 0;
 };
 
+// Reads the gradients of every second parameter until it was asked for them.
+class Awaiter : public Remote {
+ public:
+  ReadUntil read_until(int32_t param) const override {
+    return param % 2 == 0 ? ReadUntil::answered : ReadUntil::pushed;
+  }
+  void push(int32_t param, const View& grad, uint64_t) override {
+    if (param % 2 != 0) return;
+    CHECK(kept.count(param) == 0);
+    const auto* bytes = grad.as<const char>();
+    kept[param] = {grad.data, {bytes, bytes + grad.numel() * 4}};
+  }
+  void await_answer(int32_t param, uint64_t) override {
+    const auto it = kept.find(param);
+    if (it == kept.end()) return;
+    ++checked;
+    CHECK(std::memcmp(it->second.data, it->second.copy.data(), it->second.copy.size()) == 0);
+    kept.erase(it);
+  }
+  void pull(int32_t, const View&, uint64_t) override {}
+  struct Kept {
+    const void* data;
+    std::vector<char> copy;
+  };
+  std::map<int32_t, Kept> kept;
+  int checked = 0;
+};
+
 }  // namespace
 
 TEST_CASE("training through shards gives the bits of one process", "[exec]") {
@@ -281,6 +309,18 @@ TEST_CASE("a plan pushes and pulls at the right places", "[exec]") {
       const std::string& grad = cut.params[static_cast<size_t>(param)].grad;
       CHECK(scope.tensor(grad).raw() == kept.data);
     }
+  }
+  SECTION("a gradient that is read until it was answered keeps its memory until then") {
+    Awaiter awaiter;
+    Plan plan(cut.trainer, 0, scope, {"x", "y"}, {t.loss}, executor.pool(),
+              {.fuse = GENERATE(true, false), .remote = &awaiter});
+    const Names types = op_types_of(plan);
+    CHECK(std::count(types.begin(), types.end(), "await_answer") == 3);
+    for (uint64_t step = 0; step < 4; ++step) run(plan, step, step == 2 ? 3 : 8);
+    CHECK(awaiter.checked == 3 * 3);
+    CHECK(awaiter.kept.size() == 3);
+    for (size_t i = 0; i < cut.params.size(); ++i)
+      CHECK((scope.find(cut.params[i].grad) != nullptr) == (i % 2 == 0));
   }
   SECTION("without pservers the half is refused") {
     Plan plan(cut.trainer, 0, scope, {"x", "y"}, {t.loss}, executor.pool(), {});

@@ -125,6 +125,7 @@ class History {
                    .clock = clock()};
     s.options.peer_timeout = peer_timeout;
     s.options.queue_size = plan_.queue_size;
+    s.options.merge_memory = plan_.merge_memory;
     s.options.rows_ahead = plan_.ahead;
     s.options.geo_steps = plan_.mode == wire::Mode::geo ? plan_.geo_steps : 0;
     wire::Hello& h = s.options.hello;

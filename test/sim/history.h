@@ -43,6 +43,7 @@ struct JobPlan {
   size_t trainers = 2, shards = 1, params = 2;
   uint64_t records = 10, snapshot_period = 0;  // 0: no disk
   uint64_t queue_size = 20, geo_steps = 2;
+  uint64_t merge_memory = 8u << 20;
   double batch_seconds = 0.01, slow = 0.002, latest_end = 0.01;
   double drift = 0;             // of clocks, at most, as a share
   double slowest_write = 0.05;  // of a disk, seconds

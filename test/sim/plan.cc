@@ -77,6 +77,8 @@ JobPlan plan_of(uint64_t seed, const std::vector<FaultKind>& kinds) {
   p.far_pair = r.chance(0.1);
   add_faults(p, r, kinds);
   p.table = mix64(seed ^ 0x7ab1e) % 3 == 0;
+  constexpr uint64_t memories[] = {0, 64, 8u << 20};  // no group, a few, or all may merge
+  p.merge_memory = memories[mix64(seed ^ 0x3e36e) % 3];
   p.ahead = mix64(seed ^ 0xa4ead) % 4 != 0;
   p.changes = static_cast<uint32_t>(mix64(seed ^ 0xde17a) % 5);
   p.changes_share = mix64(seed ^ 0x54a7e) % 4 == 0 ? 0.5 : 1e9;  // rows are few, and all change
@@ -93,6 +95,8 @@ std::string text_of(const JobPlan& p) {
   if (p.drift > 0) out += text(", clocks drift by up to ", p.drift * 100, " %");
   if (p.slowest_write > 1) out += text(", a snapshot takes up to ", p.slowest_write, " s");
   if (p.slow_trainer) out += ", the last trainer is slow";
+  if (p.mode == wire::Mode::async && p.merge_memory < 100)
+    out += text(", gradients wait in ", p.merge_memory, " bytes");
   if (p.table) out += p.ahead ? ", with a sparse table and rows ahead" : ", with a sparse table";
   if (p.table && p.changes > 0)
     out += text(" and up to ", p.changes, " snapshots of its changes in a row");

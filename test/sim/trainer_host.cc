@@ -252,7 +252,9 @@ void TrainerHost::batch(PsClient& client, Scope& scope, uint64_t step, uint64_t 
       for (size_t k = 0; k < made.size(); ++k) t.data<float>()[k] -= made[k];
       continue;
     }
-    // Its memory stays until the next step has begun to push: pushes may wait for that here.
+    // Its memory stays until the next step has begun to push, or until it was answered: pushes may
+    // wait for that here.
+    client.await_answer(static_cast<int32_t>(i), step);
     g.resize(made.size());
     std::copy(made.begin(), made.end(), g.begin());
     client.push(static_cast<int32_t>(i), View{.data = g.data()}, step);

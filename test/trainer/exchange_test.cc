@@ -259,6 +259,69 @@ TEST_CASE("async exchange: groups", "[trainer]") {
   }
 }
 
+TEST_CASE("async exchange: without memory to merge", "[trainer]") {
+  using Until = Remote::ReadUntil;
+  // There is memory for the group of the last two.
+  TestExchange t(cut_by_hand({64, 64, 2, 2}, {0, 1, 0, 0}, 2),
+                 {.mode = wire::Mode::async, .merge_memory = 16}, {.slice = 16, .group = 16});
+  ParamExchange& e = *t.exchange;
+  CHECK(e.read_until(0) == Until::answered);
+  CHECK(e.read_until(2) == Until::pushed);
+  t.join(0, 0);
+  t.begin(0);
+  for (const int32_t p : {0, 1, 2, 3}) t.push(p, 1);
+  const auto first = t.out.take();
+  REQUIRE(first.size() == 3);
+  CHECK(first[0].bulk == FloatList(64, 1));
+  t.begin(1);
+  CHECK(e.may_begin());
+  CHECK_FALSE(e.has_place(0));
+  CHECK(e.has_place(2));
+  for (const int32_t p : {2, 3}) t.push(p, 2);
+  CHECK(t.out.messages.empty());  // these are merged
+  t.answer(0, {0}, 1, 5);
+  CHECK(e.has_place(0));
+  CHECK_FALSE(e.has_place(1));
+  t.push(0, 3);
+  auto sent = t.out.take();
+  REQUIRE(sent.size() == 1);
+  CHECK(sent[0].bulk == FloatList(64, 3));
+  SECTION("what a shard lacks is sent again from the gradient, and is not pushed again") {
+    t.gradients[0].assign(64, 7);  // its own memory
+    t.states[0].last_step = 1;
+    for (const size_t id : {1, 2, 3}) t.states[id].last_step = 1;
+    e.join(1, 1, t.states);
+    sent = t.out.take();
+    std::vector<float> again;
+    for (const auto& s : sent)
+      if (s.push) again = s.bulk;
+    CHECK(again == FloatList(64, 7));
+    t.answer_all(sent, 2, 5);
+    t.answer_all(t.out.take(), 3, 5);  // those that were merged
+    t.begin(1);                        // computed again
+    for (const int32_t p : {0, 2, 3}) t.push(p, 9);
+    CHECK(t.out.take().empty());
+    CHECK(e.settled(2));
+    t.push(1, 9);
+    CHECK(t.out.take().size() == 1);
+    CHECK_FALSE(e.has_place(1));
+  }
+  SECTION("half a group that was pushed before a break is not pushed again") {
+    t.answer(0, {2, 3}, 1, 5);
+    t.answer_all(t.out.take(), 2, 5);
+    t.begin(2);
+    t.push(2, 4);
+    for (wire::SliceState& s : t.states) s.last_step = 2;
+    e.join(1, 2, t.states);
+    t.answer_all(t.out.take(), 2, 5);
+    t.begin(2);
+    for (const int32_t p : {2, 3}) t.push(p, 9);
+    sent = t.out.take();
+    REQUIRE(sent.size() == 1);
+    CHECK(sent[0].bulk == FloatList{4, 4, 9, 9});
+  }
+}
+
 TEST_CASE("geo exchange: differences every few steps", "[trainer]") {
   TestExchange t(cut_by_hand({2}, {0}, 1),
                  {.mode = wire::Mode::geo, .trainers = 2, .geo_steps = 2});
