@@ -1,6 +1,6 @@
-// A dump is a sequence of parts (part.h). Rows come by hash, so parts can be read into any number
-// of shards. A dump holds the rows as they were when it began: a row that changes before it is
-// written is copied first (Table::keep_old).
+// A dump is a sequence of parts (part.h), which can be read into any number of shards. It holds the
+// rows as they were when it began: a row that changes before it is written is copied first
+// (Table::keep_old), and goes out with the next part, in front of rows that come by hash.
 #include <algorithm>
 #include <cstring>
 
@@ -12,8 +12,7 @@ namespace paddle {
 namespace {
 
 constexpr size_t part_scan = size_t{128} << 10;  // rows looked at after which a part is closed
-// The same of a dump beside updates, which wait for it: bytes (about a millisecond) and rows.
-constexpr size_t dump_target = size_t{2} << 20, dump_scan = size_t{32} << 10;
+constexpr size_t dump_scan = size_t{32} << 10;   // the same of a dump beside updates
 
 }  // namespace
 
@@ -24,7 +23,7 @@ uint64_t Table::begin_dump(uint64_t since) {
           clock_, " and cannot dump changes since the mark ", since);
   require(since == 0 || knows_changes_since(since), Error::Kind::config, "the table '",
           options_.name, "' has no dump of the mark ", since, " that changes could be added to");
-  dump_ = std::make_unique<DumpState>(layout_.row_bytes(), old_budget_);
+  dump_ = std::make_unique<DumpState>();
   dump_->clock = clock_;
   dump_->since = static_cast<uint32_t>(since);
   logged_from_ = since > 0 ? dump_->since : clock_;
@@ -46,7 +45,8 @@ bool Table::dump_part(std::vector<std::byte>& chunk) {
   DumpState& d = *dump_;
   chunk.clear();
   if (d.ended) return false;
-  const size_t all = (store_.size() + d.saved.size()) * layout_.row_bytes() +
+  const size_t copied = d.changed.empty() ? 0 : d.changed.first().size();
+  const size_t all = store_.size() * layout_.row_bytes() + copied +
                      removed_.size() * sizeof(uint64_t) + sizeof(PartHead);
   chunk.reserve(std::min(dump_target + layout_.row_bytes() + sizeof(PartHead), all));
   PartWriter out(format());
@@ -54,9 +54,10 @@ bool Table::dump_part(std::vector<std::byte>& chunk) {
   if (d.part == 0 && d.since > 0)
     for (const RemovedId& r : removed_)
       if (r.clock > d.since && r.clock <= d.clock) out.remove(r.id);
-  const auto write = [&](const std::byte* row) {
-    if (head_of(row)->step > d.since) out.add(row);  // unchanged, or made since the dump began: 0
-  };
+  if (!d.changed.empty()) {
+    out.add_all(d.changed.first());
+    d.changed.drop_first();
+  }
   size_t scanned = 0;
   while (!d.walked && chunk.size() < dump_target && scanned < dump_scan) {
     size_t most =
@@ -70,20 +71,11 @@ bool Table::dump_part(std::vector<std::byte>& chunk) {
     d.places = store_.places();
     d.walked = !store_.visit_some(d.from, d.row, most, [&](const std::byte* row) {
       ++scanned;
-      if (head_of(row)->step <= d.clock) return write(row);
-      const uint64_t id = head_of(row)->id;
-      const std::byte* saved = d.saved.find(id);
-      if (saved == nullptr) return;
-      write(saved);
-      d.saved.erase(id);
+      const uint32_t at = head_of(row)->step;  // 0: made since the dump began
+      if (at > d.since && at <= d.clock) out.add(row);
     });
   }
-  // Rows that were removed before they were written, whether they have come back or not.
-  bool more = d.walked;
-  while (more && chunk.size() < dump_target)
-    more = d.saved.visit_some(d.saved_from, d.saved_row,
-                              (dump_target - chunk.size()) / layout_.row_bytes() + 1, write);
-  d.ended = d.walked && !more;
+  d.ended = d.walked && d.changed.empty();
   ++d.part;
   out.end(d.clock, d.since, d.ended);
   return true;

@@ -52,6 +52,11 @@ void PartWriter::add(const std::byte* row) {
   ++head_.rows;
 }
 
+void PartWriter::add_all(std::span<const std::byte> rows) {
+  append(*chunk_, rows.data(), rows.size());
+  head_.rows += rows.size() / format_.layout.row_bytes();
+}
+
 void PartWriter::add(const RowHead& head, const float* values, std::span<const float> states) {
   const RowLayout& layout = format_.layout;
   const size_t at = chunk_->size();

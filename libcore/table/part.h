@@ -47,6 +47,7 @@ class PartWriter {
   void begin(std::vector<std::byte>& chunk, uint32_t part);
   void remove(uint64_t id);  // before the first row
   void add(const std::byte* row);
+  void add_all(std::span<const std::byte> rows);
   // The same from numbers: `states` as the table keeps them.
   void add(const RowHead& head, const float* values, std::span<const float> states);
   void end(uint32_t clock, uint32_t since, bool last);

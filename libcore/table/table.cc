@@ -42,14 +42,15 @@ Table::Table(TableOptions options)
 Table::~Table() = default;
 
 size_t Table::bytes() const {
-  return store_.bytes() + waiting_.bytes() + before_.bytes() + (dump_ ? dump_->saved.bytes() : 0) +
-         removed_.capacity() * sizeof(RemovedId);
+  return store_.bytes() + waiting_.bytes() + before_.bytes() +
+         (dump_ ? dump_->changed.bytes() : 0) + removed_.capacity() * sizeof(RemovedId);
 }
 
 size_t Table::bytes_bound(size_t ids) const {
   const bool waits = options_.admission.min_count > 1;
   return store_.bytes_bound(ids) + waiting_.bytes_bound(waits ? ids : 0) +
-         before_.bytes_bound(ids) + (dump_ ? dump_->saved.bytes_bound(ids) : 0) +
+         before_.bytes_bound(ids) +
+         (dump_ ? dump_->changed.bytes_bound(ids * layout_.row_bytes()) : 0) +
          removed_.capacity() * sizeof(RemovedId);
 }
 
@@ -218,10 +219,8 @@ void Table::keep_old(const std::byte* row) {
   // A row may have been removed and made again since: the first copy is the one that counts.
   if (head.step < round_clock_) before_.add(row);
   if (dump_ && head.step <= dump_->clock && head.step > dump_->since && !dump_->walked &&
-      row_hash(head.id) >= dump_->from && !dump_->saved.find(head.id)) {
-    std::byte* copy = dump_->saved.insert(head.id);
-    std::memcpy(copy, row, layout_.row_bytes());
-  }
+      row_hash(head.id) >= dump_->from)
+    dump_->changed.add(row, layout_.row_bytes());
 }
 
 void Table::update_rows(std::span<std::byte* const> rows, const float* const* grads,
