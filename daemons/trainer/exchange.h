@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "graph/kernel.h"
+#include "trainer/row_cache.h"
 #include "trainer/sent_updates.h"
 #include "trainer/slice_layout.h"
 #include "wire/messages.h"
@@ -166,6 +167,7 @@ struct ExchangeOptions {
   uint64_t geo_steps = 1;                   // geo: steps between two exchanges
   uint64_t geo_memory = uint64_t{1} << 30;  // geo: bytes of rows of tables, at most
   bool rows_ahead = true;                   // not geo: those of the next batch are asked for early
+  RowCacheOptions row_cache;                // async, half-async
 };
 std::unique_ptr<ParamExchange> make_exchange(const SliceLayout& layout,
                                              const ExchangeOptions& options, ShardSender& out);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "obs/exchange_times.h"
 
 namespace paddle {
 namespace {
@@ -15,6 +16,14 @@ constexpr auto period = std::chrono::seconds(1);
 constexpr auto final_timeout = std::chrono::seconds(1);
 constexpr uint64_t final_beat = 1;  // id of the beat that carries the final error
 constexpr double beat_connect_seconds = 5;
+
+void add_row_cache(wire::Progress& p) {
+  const RowCacheCounts& counts = exchange_times().row_cache;
+  p.cache_hits = counts.hits;
+  p.cache_misses = counts.misses;
+  p.cache_rows = static_cast<uint64_t>(counts.rows);
+  p.cache_bytes = static_cast<uint64_t>(counts.bytes);
+}
 
 }  // namespace
 
@@ -93,6 +102,7 @@ struct Heartbeat::State {
         p = state_.progress;
       }
       p.echo = echo_;
+      add_row_cache(p);
       connection_->send(p.error.empty() ? 0 : final_beat, p);
       connection_->flush();
     }

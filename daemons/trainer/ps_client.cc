@@ -30,6 +30,13 @@ ExchangeOptions exchange_options(const PsOptions& o, const Cut& cut) {
   for (const SliceSpec& s : cut.slices)
     require(!adds || s.dtype == DType::f32, Error::Kind::config,
             "async and geo need float32 parameters, but '", s.param, "' is ", name_of(s.dtype));
+  const bool sync = o.hello.mode == wire::Mode::sync;
+  require(o.row_cache.bytes == 0 || o.hello.mode == wire::Mode::async ||
+              o.hello.mode == wire::Mode::half_async,
+          Error::Kind::config, "row_cache is given, but a trainer in ",
+          sync ? "sync computes with the rows of exactly its step"
+               : "geo keeps its rows anyway (geo_memory)",
+          ": leave row_cache away, or choose async or half_async");
   return {.mode = o.hello.mode,
           .trainers = o.hello.trainers,
           .queue_size = o.queue_size,
@@ -37,7 +44,8 @@ ExchangeOptions exchange_options(const PsOptions& o, const Cut& cut) {
           .merge_memory = o.merge_memory,
           .geo_steps = o.geo_steps,
           .geo_memory = o.geo_memory,
-          .rows_ahead = o.rows_ahead};
+          .rows_ahead = o.rows_ahead,
+          .row_cache = o.row_cache};
 }
 
 // Before values arrive that no pull of a plan takes, or are read by anybody but a plan: they are in

@@ -43,6 +43,7 @@ struct PsOptions {
   uint64_t geo_steps = 0;
   uint64_t geo_memory = uint64_t{1} << 30;  // geo: bytes of rows of tables, at most
   bool rows_ahead = true;                   // those of the next batch are asked for early
+  RowCacheOptions row_cache;                // of rows that were pulled
 };
 
 class PsClient final : public StepExchange {

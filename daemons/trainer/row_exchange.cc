@@ -19,8 +19,14 @@ bool repeats_steps(wire::Mode mode) {
 // The version that a gradient was computed with. What this trainer itself has changed since then
 // does not make it older, as for parameters.
 uint64_t based_on(const RowsPart& part, const RowRequests::PartPull& rows) {
-  if (rows.version > part.version) return part.version;
-  return std::min(part.version, rows.version + part.steps.answered - rows.own);
+  uint64_t version = part.version;
+  if (rows.version <= part.version)
+    version = std::min(version, rows.version + part.steps.answered - rows.own);
+  if (rows.any_cached()) {
+    const int64_t cached = rows.cached_base + static_cast<int64_t>(part.steps.answered);
+    version = std::min(version, static_cast<uint64_t>(std::max<int64_t>(cached, 0)));
+  }
+  return version;
 }
 
 // The ids of a part, and their gradients from those of the whole list.
@@ -61,14 +67,15 @@ uint64_t lose(RowsPart& part, uint64_t begin, uint64_t end) {
 
 }  // namespace
 
-RowExchange::RowExchange(const Cut& cut, wire::Mode mode, uint64_t queue_size, ShardSender& out)
+RowExchange::RowExchange(const Cut& cut, wire::Mode mode, uint64_t queue_size, ShardSender& out,
+                         const RowCacheOptions& cache)
     : cut_(cut),
       out_(out),
       mode_(mode),
       first_(static_cast<uint32_t>(cut.slices.size())),
       per_table_(cut.trainer.tables.empty() ? 0 : cut.table_shards.size()),
       parts_(cut.trainer.tables.size() * per_table_),
-      requests_(cut, mode, first_, out),
+      requests_(cut, mode, first_, out, cache),
       lost_(parts_.size()),
       landing_(cut.pservers.size()) {
   const size_t slots = mode != wire::Mode::async

@@ -51,7 +51,8 @@ struct RowsPart {
 class RowExchange {
  public:
   // `cut` and `out` outlive it.
-  RowExchange(const Cut& cut, wire::Mode mode, uint64_t queue_size, ShardSender& out);
+  RowExchange(const Cut& cut, wire::Mode mode, uint64_t queue_size, ShardSender& out,
+              const RowCacheOptions& cache = {});
 
   // Whether an id is that of a part.
   bool owns(uint32_t id) const { return id >= first_ && id < first_ + parts_.size(); }

@@ -14,12 +14,17 @@ bool RowRequests::Pull::pulling() const {
   return std::any_of(parts.begin(), parts.end(), [](const PartPull& p) { return p.pulling; });
 }
 
-RowRequests::RowRequests(const Cut& cut, wire::Mode mode, uint32_t first_part, ShardSender& out)
+RowRequests::RowRequests(const Cut& cut, wire::Mode mode, uint32_t first_part, ShardSender& out,
+                         const RowCacheOptions& cache)
     : cut_(cut), mode_(mode), out_(out), tables_(cut.trainer.tables.size()) {
   for (size_t i = 0; i < tables_.size(); ++i) {
     tables_[i].spec = &cut.trainer.tables[i];
     tables_[i].first_part = first_part + static_cast<uint32_t>(i * cut.table_shards.size());
     for (Pull& p : tables_[i].pulls) p.parts.resize(cut.table_shards.size());
+    if (cache.bytes == 0) continue;
+    const RowCache& made = tables_[i].cache.emplace(cache.bytes / tables_.size(),
+                                                    value_bytes(*tables_[i].spec), cache.steps);
+    exchange_times().row_cache.bytes += static_cast<int64_t>(made.bytes());
   }
 }
 
@@ -28,6 +33,10 @@ void RowRequests::join(uint64_t epoch) {
   in_step_ = false;
   for (Table& t : tables_) {
     t.at_hand = 0;
+    if (t.cache) {
+      exchange_times().row_cache.rows -= static_cast<int64_t>(t.cache->rows());
+      t.cache->clear();
+    }
     for (Pull& pull : t.pulls) {
       pull.expected = false;
       for (PartPull& p : pull.parts) p.pulling = p.landing = false;
@@ -45,33 +54,69 @@ void RowRequests::read_at(uint64_t version) {
   in_step_ = false;
 }
 
-// Which ids belong to which part, and where each is in the whole list.
-void RowRequests::divide(Pull& pull, std::span<const uint64_t> ids) {
-  pull.ids.assign(ids.begin(), ids.end());
+// Which ids belong to which part, and where each is in the whole list; those first whose rows are
+// not cached.
+void RowRequests::divide(Pull& pull, RowCache* cache, uint64_t step) {
   for (PartPull& p : pull.parts) {
     p.ids.clear();
     p.place.clear();
     p.version = ~uint64_t{0};
+    p.cached_base = std::numeric_limits<int64_t>::max();
   }
-  for (size_t i = 0; i < ids.size(); ++i) {
-    PartPull& p = pull.parts[shard_of(ids[i], static_cast<uint32_t>(pull.parts.size()))];
-    p.ids.push_back(ids[i]);
-    p.place.push_back(static_cast<uint32_t>(i));
+  hits_.clear();
+  for (size_t i = 0; i < pull.ids.size(); ++i) {
+    const uint64_t id = pull.ids[i];
+    const uint32_t part = shard_of(id, static_cast<uint32_t>(pull.parts.size()));
+    const auto place = static_cast<uint32_t>(i);
+    const RowCache::Found found = cache ? cache->find(id, step) : RowCache::Found{};
+    if (found.row != nullptr) {
+      hits_.push_back({part, place, 0, found});
+      continue;
+    }
+    pull.parts[part].ids.push_back(id);
+    pull.parts[part].place.push_back(place);
   }
+  for (PartPull& p : pull.parts) p.asked = p.ids.size();
+  for (Hit& h : hits_) {
+    PartPull& p = pull.parts[h.part];
+    h.index = p.ids.size();
+    p.ids.push_back(pull.ids[h.place]);
+    p.place.push_back(h.place);
+    p.cached_base = std::min(p.cached_base, h.found.base);
+  }
+}
+
+// The rows behind those that will come.
+void RowRequests::take_cached(const Table& table, Pull& pull) {
+  const size_t bytes = value_bytes(*table.spec);
+  for (PartPull& p : pull.parts) p.rows.resize(p.ids.size() * bytes);
+  for (const Hit& h : hits_)
+    std::memcpy(pull.parts[h.part].rows.data() + h.index * bytes, h.found.row, bytes);
+  exchange_times().row_cache.hits += hits_.size();
+  exchange_times().row_cache.misses += pull.ids.size() - hits_.size();
+}
+
+// The rows of a pull that a step needs.
+void RowRequests::ask(Table& table, size_t pull, uint64_t step) {
+  Pull& p = table.pulls[pull];
+  RowCache* cache = in_step_ && table.cache ? &*table.cache : nullptr;
+  divide(p, cache, step);
+  p.asked_at = step_;
+  if (cache) take_cached(table, p);
 }
 
 void RowRequests::send(Table& table, size_t pull, uint64_t version) {
   for (size_t k = 0; k < cut_.table_shards.size(); ++k) {
     PartPull& p = table.pulls[pull].parts[k];
-    if (p.ids.empty()) continue;
+    if (p.asked == 0) continue;
     p.pulling = true;
     p.rows.resize(p.ids.size() * value_bytes(*table.spec));
     out_.send(static_cast<uint32_t>(cut_.table_shards[k]), pull + 1,
               wire::PullRows{.epoch = epoch_,
                              .version = mode_ == wire::Mode::sync ? version : 0,
                              .slice = table.first_part + static_cast<uint32_t>(k),
-                             .rows = static_cast<uint32_t>(p.ids.size())},
-              std::as_bytes(std::span(p.ids)));
+                             .rows = static_cast<uint32_t>(p.asked)},
+              std::as_bytes(std::span(p.ids).first(p.asked)));
   }
 }
 
@@ -83,23 +128,28 @@ void RowRequests::announce(int32_t table, std::span<const uint64_t> ids, uint64_
   for (size_t k = 1; k < pulls_at_once; ++k) {
     Pull& p = t.pulls[k];
     if ((p.expected && p.step >= step_) || p.pulling()) continue;
-    divide(p, ids);
+    p.ids.assign(ids.begin(), ids.end());
     p.step = step;
     p.expected = true;
-    p.sent = mode_ == wire::Mode::async;
+    p.sent = mode_ == wire::Mode::async && !t.cache;
+    if (!t.cache) ask(t, k, step);
     if (p.sent) send(t, k, step);
     return;
   }
 }
 
 void RowRequests::send_announced() {
-  for (Table& t : tables_)
-    for (size_t k = 1; k < pulls_at_once; ++k) {
-      Pull& p = t.pulls[k];
-      if (!p.expected || p.sent || p.step != step_ + 1) continue;
-      p.sent = true;
-      send(t, k, p.step);
-    }
+  for (Table& t : tables_) send_announced(t);
+}
+
+void RowRequests::send_announced(Table& t) {
+  for (size_t k = 1; k < pulls_at_once; ++k) {
+    Pull& p = t.pulls[k];
+    if (!p.expected || p.sent || p.step != step_ + 1) continue;
+    p.sent = true;
+    if (t.cache) ask(t, k, p.step);
+    send(t, k, p.step);
+  }
 }
 
 // The pull that was announced for this step with these ids and sent, or 0.
@@ -122,12 +172,14 @@ void RowRequests::request(int32_t table, std::span<const uint64_t> ids) {
     ++exchange_times().rows_ahead;
     return;
   }
-  divide(t.pulls[0], ids);
+  t.pulls[0].ids.assign(ids.begin(), ids.end());
+  ask(t, 0, read_version_);
   send(t, 0, read_version_);
 }
 
-void RowRequests::take(int32_t table, float* rows) const {
-  const TableSpec& spec = *tables_[static_cast<size_t>(table)].spec;
+void RowRequests::take(int32_t table, float* rows) {
+  Table& t = tables_[static_cast<size_t>(table)];
+  const TableSpec& spec = *t.spec;
   const auto width = static_cast<size_t>(spec.width);
   for (const PartPull& p : at_hand(table).parts) {
     const std::byte* from = p.rows.data();
@@ -145,12 +197,26 @@ void RowRequests::take(int32_t table, float* rows) const {
       from += value_bytes(spec);
     }
   }
+  if (t.cache && in_step_) keep(t);
+}
+
+void RowRequests::keep(Table& t) {
+  const Pull& pull = t.pulls[t.at_hand];
+  const size_t bytes = value_bytes(*t.spec);
+  const uint64_t before = t.cache->rows();
+  for (const PartPull& p : pull.parts)
+    for (size_t i = 0; i < p.asked; ++i)
+      t.cache->put(p.ids[i], pull.asked_at, static_cast<int64_t>(p.version - p.own),
+                   p.rows.data() + i * bytes);
+  exchange_times().row_cache.rows += static_cast<int64_t>(t.cache->rows() - before);
+  if (mode_ == wire::Mode::async) send_announced(t);
 }
 
 const RowRequests::Pull& RowRequests::divided(int32_t table, std::span<const uint64_t> ids) {
   Table& t = tables_[static_cast<size_t>(table)];
   if (std::ranges::equal(t.pulls[t.at_hand].ids, ids)) return t.pulls[t.at_hand];
-  divide(t.pulls[0], ids);
+  t.pulls[0].ids.assign(ids.begin(), ids.end());
+  divide(t.pulls[0], nullptr, 0);
   return t.pulls[0];
 }
 
@@ -160,11 +226,11 @@ std::span<std::byte> RowRequests::landing(int32_t table, size_t part, uint64_t n
                                           uint64_t bytes) {
   Table& t = tables_[static_cast<size_t>(table)];
   PartPull* p = number > 0 && number <= pulls_at_once ? &t.pulls[number - 1].parts[part] : nullptr;
-  require(p != nullptr && p->pulling && !p->landing && bytes == p->rows.size(),
+  require(p != nullptr && p->pulling && !p->landing && bytes == p->asked * value_bytes(*t.spec),
           Error::Kind::protocol, "it sent ", bytes, " bytes of rows of '", t.spec->param,
           "' that nobody asked for");
   p->landing = true;
-  return p->rows;
+  return std::span(p->rows).first(bytes);
 }
 
 void RowRequests::arrived(int32_t table, size_t part, uint64_t number, uint64_t version,

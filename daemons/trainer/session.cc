@@ -57,6 +57,7 @@ PsOptions ps_options(const Options& o, const Cluster& cluster, const Names& endp
   out.geo_steps =
       cluster.mode == TrainMode::geo ? static_cast<uint64_t>(o.integer("geo_steps")) : 0;
   out.rows_ahead = o.flag("rows_ahead");
+  out.row_cache = row_cache_options(o);
   out.geo_memory = parse_memory(o.text("geo_memory"), machine_memory()).value();
   return out;
 }

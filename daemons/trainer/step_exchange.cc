@@ -17,7 +17,7 @@ StepExchange::StepExchange(const Cut& cut, const ExchangeOptions& options,
     : layout_(cut),
       links_(std::move(links)),
       exchange_(make_exchange(layout_, options, *links_)),
-      rows_(cut, options.mode, options.queue_size, *links_),
+      rows_(cut, options.mode, options.queue_size, *links_, options.row_cache),
       geo_(geo_rows(cut, options)),
       streams_(exchange_->manner() == ParamExchange::Manner::streams),
       rows_ahead_(options.rows_ahead && options.mode != wire::Mode::geo &&

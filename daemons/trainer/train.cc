@@ -8,6 +8,7 @@
 #include "trainer/batches.h"
 #include "trainer/model_directory.h"
 #include "trainer/parameter_stats.h"
+#include "trainer/row_cache_log.h"
 #include "trainer/train_report.h"
 
 namespace paddle {
@@ -179,7 +180,10 @@ class TrainLoop {
   void after_batch() {
     if (client_ && rate_.due()) send_state("training");
     report_.batch_done(meters_);
-    if (every(s_.at.batch, o_.integer("log_period"))) report_.log_period(meters_);
+    if (every(s_.at.batch, o_.integer("log_period"))) {
+      report_.log_period(meters_);
+      cache_log_.log();
+    }
     if (every(s_.at.batch, o_.integer("show_parameter_stats_period"))) log_parameter_stats(s_);
     if (every(s_.at.batch, o_.integer("test_period"))) log_test();
     if (every(s_.at.batch, o_.integer("saving_period_by_batches"))) {
@@ -199,6 +203,7 @@ class TrainLoop {
 
   void end_pass() {
     report_.pass_ended(meters_.whole);
+    cache_log_.log();
     const uint64_t done = s_.at.pass;
     const bool last = done + 1 == passes_;
     if (client_ && last) {  // see leave()
@@ -234,6 +239,7 @@ class TrainLoop {
   SampleRate rate_;
   PassMeters meters_;
   TrainReport report_;
+  RowCacheLog cache_log_;
 };
 
 }  // namespace

@@ -28,6 +28,12 @@ void put_known(TrainerIn r, Samples& out, Number value, bool known = false) {
   if (!r.script || known) out.put(static_cast<double>(value));
 }
 
+// Only where there is a cache of rows.
+template <class Number>
+void put_cache(Samples& out, const Number& value) {
+  if (exchange_times().row_cache.bytes > 0) out.put(static_cast<double>(value));
+}
+
 constexpr Metric<TrainerReport> trainer_table[] = {
     {"paddle_trainer_job_info", is_gauge, "trainer, job_name, state", "1 for the present job",
      [](TrainerIn r, Samples& out) {
@@ -95,6 +101,16 @@ constexpr Metric<TrainerReport> trainer_table[] = {
     {"paddle_trainer_rows_ahead_total", is_counter, "",
      "Batches whose rows of a table were asked for before their step (--rows_ahead)",
      [](TrainerIn, Samples& out) { out.put(static_cast<double>(exchange_times().rows_ahead)); }},
+    {"paddle_trainer_row_cache_hits_total", is_counter, "",
+     "Rows of tables that were used again, without asking a shard (--row_cache)",
+     [](TrainerIn, Samples& out) { put_cache(out, exchange_times().row_cache.hits); }},
+    {"paddle_trainer_row_cache_misses_total", is_counter, "",
+     "Rows of tables that a shard was asked for although there is a cache",
+     [](TrainerIn, Samples& out) { put_cache(out, exchange_times().row_cache.misses); }},
+    {"paddle_trainer_row_cache_rows", is_gauge, "", "Rows of tables in the cache",
+     [](TrainerIn, Samples& out) { put_cache(out, exchange_times().row_cache.rows); }},
+    {"paddle_trainer_row_cache_bytes", is_gauge, "", "Memory that the cache of rows may use",
+     [](TrainerIn, Samples& out) { put_cache(out, exchange_times().row_cache.bytes); }},
 };
 
 constexpr Metric<ProcessReport> process_table[] = {

@@ -4,8 +4,9 @@
 //             given, others are refused), peer_timeout, spin_microseconds, token_file, cert_file,
 //             key_file, ca_file (also status), comment and nics (logged)
 //   trainer   pservers, trainer_id, new_job, local, cluster_train, sync, async, half_async,
-//             geo_steps (all through options/cluster.h), geo_memory, async_merge, async_queue_size,
-//             async_memory, slice_var_up, min_block_size, split_method
+//             geo_steps (all through options/cluster.h), geo_memory, rows_ahead, row_cache,
+//             row_cache_steps, async_merge, async_queue_size, async_memory, slice_var_up,
+//             min_block_size, split_method
 //   pserver   host, insecure, ready_file, exit_when_done, lease_seconds, reconnect_seconds,
 //   on_trainer_loss,
 //             max_staleness, async_lagged_grad_discard_ratio, snapshot_dir, snapshot_period,
@@ -119,6 +120,18 @@ OptionTable mode_rows() {
        "Trainers ask for the rows of the next batch while this one is computed (sparse tables; not "
        "in geo)",
        modes},
+      {"row_cache", text, "0",
+       "Memory in which a trainer in async or half-async keeps rows of sparse tables for some "
+       "steps "
+       "(row_cache_steps) instead of asking for them each time: bytes, a number with k, m, g or t, "
+       "or a share of the machine's memory; 0: none",
+       modes, zero_or(amount_of_memory())},
+      {.name = "row_cache_steps",
+       .type = integer,
+       .default_value = "10",
+       .help = "For how many steps behind the one that asked for it a row of row_cache may be used",
+       .group = modes,
+       .check = between(1, most)},
       {"async_merge", text, "sum",
        "How async joins gradients that wait to be sent: sum, or mean for rules other than sgd",
        modes, one_of({"sum", "mean"})},

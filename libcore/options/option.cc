@@ -80,6 +80,13 @@ OptionCheck amount_of_memory() {
   };
 }
 
+OptionCheck zero_or(OptionCheck check) {
+  return [check = std::move(check)](const std::string& value) -> std::string {
+    const std::string problem = value == "0" ? "" : check(value);
+    return problem.starts_with("must be ") ? "must be 0, or " + problem.substr(8) : problem;
+  };
+}
+
 OptionCheck one_of(std::vector<std::string> words) {
   return [words = std::move(words)](const std::string& value) -> std::string {
     if (std::find(words.begin(), words.end(), value) != words.end()) return "";

@@ -37,6 +37,7 @@ OptionCheck between(double low, double high);
 inline constexpr double most = 2147483647;  // the highest value of an option that counts
 OptionCheck above(double low);
 OptionCheck amount_of_memory();  // "64m", "75%"
+OptionCheck zero_or(OptionCheck check);
 OptionCheck one_of(std::vector<std::string> words);
 
 // True, false and their short forms in any case; throws nothing: `ok` is the result.

@@ -232,6 +232,9 @@ struct Progress {
   std::string state;  // "training", "testing", "saving", "waiting for …"
   std::string error;  // why the trainer is about to fail
   uint64_t echo = 0;  // number of the last BeatAck on this connection
+  // The cache of rows of tables (trainer/row_cache.h): rows that were found there and those that
+  // were not, since the process began; the rows in it and the memory that it may use, 0 for none.
+  uint64_t cache_hits = 0, cache_misses = 0, cache_rows = 0, cache_bytes = 0;
 };
 
 struct BeatAck {

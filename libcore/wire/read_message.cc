@@ -191,7 +191,11 @@ Progress read(Reader& r, const msg::Progress& m) {
           .cost = m.cost(),
           .state = r.text(m.state()),
           .error = r.text(m.error()),
-          .echo = m.echo()};
+          .echo = m.echo(),
+          .cache_hits = m.cache_hits(),
+          .cache_misses = m.cache_misses(),
+          .cache_rows = m.cache_rows(),
+          .cache_bytes = m.cache_bytes()};
 }
 
 BeatAck read(Reader& r, const msg::BeatAck& m) {

@@ -132,7 +132,8 @@ Offset<msg::Complete> write(B& b, const Complete& m) {
 Offset<msg::Progress> write(B& b, const Progress& m) {
   const auto state = b.CreateString(m.state), error = b.CreateString(m.error);
   return msg::CreateProgress(b, m.step, m.pass, m.passes, m.batch, m.batches, m.samples, m.rate,
-                             m.cost, state, error, m.echo);
+                             m.cost, state, error, m.echo, m.cache_hits, m.cache_misses,
+                             m.cache_rows, m.cache_bytes);
 }
 
 Offset<msg::BeatAck> write(B& b, const BeatAck& m) {

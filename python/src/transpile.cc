@@ -94,6 +94,7 @@ PsOptions ps_options(const PyCut& c, const std::map<std::string, std::string>& f
   out.merge_memory = parse_memory(o.text("async_memory"), machine_memory()).value();
   out.geo_steps = c.geo_steps;
   out.rows_ahead = o.flag("rows_ahead");
+  out.row_cache = row_cache_options(o);
   out.geo_memory = parse_memory(o.text("geo_memory"), machine_memory()).value();
   return out;
 }

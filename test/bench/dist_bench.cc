@@ -104,6 +104,7 @@ struct Setup {
   bool pinned = true;  // to the share of the CPUs that paddle launch gives to a trainer by default
   wire::Mode mode = wire::Mode::sync;
   bool rows_ahead = true;
+  RowCacheOptions row_cache = {};
 };
 
 // One trainer: every second batch of the data, through the pservers or, where there are none, on
@@ -175,6 +176,7 @@ class Trainer {
     options.hello.trainers = static_cast<uint32_t>(trainers);
     options.hello.shards = static_cast<uint32_t>(endpoints.size());
     options.rows_ahead = place.rows_ahead;
+    options.row_cache = place.row_cache;
     client_ = std::make_unique<PsClient>(cut_, scope_, options, [] {});
     step_ = client_->join(0).step;
   }
@@ -284,7 +286,10 @@ void measure_beside(const Workload& w, const std::string& what, Setup place, dou
       std::max<int64_t>(5, static_cast<int64_t>(secs * run(w, own, 5, 10, none).rate));
   Setup later = place;
   later.rows_ahead = false;
-  std::vector<double> together, alone, late;
+  Setup cached = place;
+  cached.row_cache = {.bytes = uint64_t{64} << 20, .steps = 10};
+  const bool caches = w.sparse && place.mode == wire::Mode::async;
+  std::vector<double> together, alone, late, with_cache;
   double trainer = 0, pserver = 0, alone_cpu = 0;
   for (int turn = 0; turn < turns; ++turn) {
     const Outcome o = run(w, place, 5, steps, none);
@@ -292,6 +297,7 @@ void measure_beside(const Workload& w, const std::string& what, Setup place, dou
     trainer = o.trainer_cpu;
     pserver = o.pserver_cpu;
     if (w.sparse) late.push_back(per_step * run(w, later, 5, steps, none).rate);
+    if (caches) with_cache.push_back(per_step * run(w, cached, 5, steps, none).rate);
     const Outcome apart = run(w, own, 5, steps, none);
     alone.push_back(per_step * apart.rate);
     alone_cpu = apart.trainer_cpu;
@@ -303,6 +309,7 @@ void measure_beside(const Workload& w, const std::string& what, Setup place, dou
                  {"alone_cpu_us_per_step", 1e6 * alone_cpu},
                  {"pservers_cpu_us_per_step", 1e6 * pserver}};
   if (w.sparse) row.emplace_back("rows_late", median(late));
+  if (caches) row.emplace_back("rows_cached", median(with_cache));
   row.insert(row.end(), goals.begin(), goals.end());
   print_row(what, "samples/s", row);
 }

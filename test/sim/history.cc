@@ -127,6 +127,7 @@ class History {
     s.options.queue_size = plan_.queue_size;
     s.options.merge_memory = plan_.merge_memory;
     s.options.rows_ahead = plan_.ahead;
+    if (plan_.cache_steps > 0) s.options.row_cache = {64u << 10, plan_.cache_steps};
     s.options.geo_steps = plan_.mode == wire::Mode::geo ? plan_.geo_steps : 0;
     wire::Hello& h = s.options.hello;
     h = wire::make_hello(wire::Role::trainer);

@@ -51,6 +51,7 @@ struct JobPlan {
   bool far_pair = false;        // between the first trainer and shard all takes longer
   bool table = false;           // beside the parameters there is a sparse table
   bool ahead = false;           // trainers announce the rows of their next batch
+  uint64_t cache_steps = 0;     // async, half-async: trainers keep rows for so many steps
   uint32_t changes = 0;         // snapshots in a row that hold what changed in it
   double changes_share = 0.5;   // of a whole one
   uint64_t pass_records = 0;    // batches of a pass, after which a model is saved; 0: one pass

@@ -80,6 +80,8 @@ JobPlan plan_of(uint64_t seed, const std::vector<FaultKind>& kinds) {
   constexpr uint64_t memories[] = {0, 64, 8u << 20};  // no group, a few, or all may merge
   p.merge_memory = memories[mix64(seed ^ 0x3e36e) % 3];
   p.ahead = mix64(seed ^ 0xa4ead) % 4 != 0;
+  const bool caches = p.mode == wire::Mode::async || p.mode == wire::Mode::half_async;
+  if (caches && p.table) p.cache_steps = mix64(seed ^ 0xcac4e) % 4;
   p.changes = static_cast<uint32_t>(mix64(seed ^ 0xde17a) % 5);
   p.changes_share = mix64(seed ^ 0x54a7e) % 4 == 0 ? 0.5 : 1e9;  // rows are few, and all change
   if (mix64(seed ^ 0x9a57) % 3 == 0) p.pass_records = 2 + mix64(seed ^ 0x9a58) % 4;
@@ -98,6 +100,7 @@ std::string text_of(const JobPlan& p) {
   if (p.mode == wire::Mode::async && p.merge_memory < 100)
     out += text(", gradients wait in ", p.merge_memory, " bytes");
   if (p.table) out += p.ahead ? ", with a sparse table and rows ahead" : ", with a sparse table";
+  if (p.cache_steps > 0) out += text(", which trainers keep for ", p.cache_steps, " steps");
   if (p.table && p.changes > 0)
     out += text(" and up to ", p.changes, " snapshots of its changes in a row");
   if (p.pass_records > 0) out += text(", a model is saved every ", p.pass_records, " batches");

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "exec/networks.h"
 #include "exec/table_store.h"
+#include "obs/exchange_times.h"
 #include "pserver/client.h"
 #include "pserver/table_part.h"
 #include "trainer/cutting_proxy.h"
@@ -90,6 +91,7 @@ struct Job {
   wire::Mode mode;
   uint32_t trainers;
   bool ahead = true;  // the next step's ids are announced
+  RowCacheOptions cache;
 };
 
 // Some ids are everybody's, and now and then a trainer has none.
@@ -242,6 +244,7 @@ std::vector<Result> train_all(const Job& job, const std::vector<uint16_t>& ports
       try {
         PsOptions options = options_of(ports, i, job.trainers, job.mode);
         options.rows_ahead = job.ahead;
+        options.row_cache = job.cache;
         Worker(job, options, results[i]).run(steps);
       } catch (const Error& e) {
         results[i].problem = e.what();
@@ -327,6 +330,9 @@ TEST_CASE("async: every gradient of a row is applied once, whatever is cut", "[t
   const auto mode = GENERATE(wire::Mode::async, wire::Mode::half_async);
   const uint64_t seed = GENERATE(1u, 2u, 3u);
   Job job(2, 2, mode, "sgd");
+  job.cache = {.bytes = uint64_t{64} << 10, .steps = GENERATE(0u, 3u)};
+  if (job.cache.steps == 0) job.cache.bytes = 0;
+  const uint64_t hits = exchange_times().row_cache.hits;
   const Cluster running(2);
   const CuttingProxy proxy({.seed = seed,
                             .cuts = 10,
@@ -339,6 +345,7 @@ TEST_CASE("async: every gradient of a row is applied once, whatever is cut", "[t
   constexpr uint64_t steps = 15;
   const auto results = train_all(job, proxy.ports(), steps);
   check_each_once(job, results, steps, 0.125f);
+  CHECK((exchange_times().row_cache.hits > hits) == (job.cache.bytes > 0));
 }
 
 // Two trainers, rate 1/8 and small whole gradients: halves of sums are exact in any order too.

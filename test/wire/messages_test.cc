@@ -145,8 +145,8 @@ template <class F, class X> void each(F& f, X& x) {
   else if constexpr (std::is_same_v<T, Rollback>) { auto& [a, b] = x; all(f, a, b); }
   else if constexpr (std::is_same_v<T, Complete>) { auto& [a, b, c] = x; all(f, a, b, c); }
   else if constexpr (std::is_same_v<T, Progress>) {
-    auto& [a, b, c, d, e, g, h, i, j, k, l] = x;
-    all(f, a, b, c, d, e, g, h, i, j, k, l);
+    auto& [a, b, c, d, e, g, h, i, j, k, l, m, n, o, p] = x;
+    all(f, a, b, c, d, e, g, h, i, j, k, l, m, n, o, p);
   } else if constexpr (std::is_same_v<T, BeatAck>) {
     auto& [a, b, c, d, e, g, h, i, j] = x;
     all(f, a, b, c, d, e, g, h, i, j);
