@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/wrap.h"
 #include "obs/plot.h"
+#include "obs/totals.h"
 #include "options/program.h"
 #include "paddle/launch_tls.h"
 
@@ -18,7 +19,8 @@ namespace paddle {
 namespace {
 
 constexpr double draw_seconds = 0.2;
-constexpr double hold_seconds = 2;  // of an error that may end the job
+constexpr double hold_seconds = 2;     // of an error that may end the job
+constexpr double period_seconds = 10;  // between two lines of numbers within a pass
 constexpr int server_colours[] = {35, 34, 95, 94}, worker_colours[] = {36, 32, 33, 96, 92, 93};
 
 template <size_t N>
@@ -42,9 +44,9 @@ LaunchScreen::LaunchScreen(const LaunchPlan& plan, const std::string& program,
       colour_(terminal_.present() && wants_colour(environment)),
       utf8_(speaks_utf8(environment)),
       view_(plan.workers.size(), plan.passes, plan.script),
-      totals_(plan.workers.size()),
       passes_(plan.passes),
-      start_(steady_seconds()) {}
+      start_(steady_seconds()),
+      last_total_(start_) {}
 
 double LaunchScreen::seconds() const { return steady_seconds() - start_; }
 
@@ -62,8 +64,7 @@ std::unique_ptr<Output> LaunchScreen::output(const PlannedProcess& process, size
 void LaunchScreen::take(const std::string& process, const event::Any& event, size_t index,
                         bool worker) {
   if (worker) view_.take(index, event);
-  if (worker && plan_.workers.size() > 1)
-    if (const auto total = totals_.take(index, event)) total_ = total_text(*total);
+  if (const auto* totals = std::get_if<event::Totals>(&event)) take_totals(*totals);
   if (!people_) return show_total();
   if (worker && index == 0) {
     const std::string line = passes_.take(event, view_.samples_per_second(), terminal_.columns());
@@ -79,6 +80,16 @@ void LaunchScreen::take(const std::string& process, const event::Any& event, siz
   if (const auto* error = std::get_if<event::Failed>(&event);
       error && warned_.insert(error->message).second)
     held_.push_back({steady_seconds(), process + ": error: " + error->message});
+}
+
+// People see the line of a pass with that of trainer 0, and within a pass one every ten seconds.
+void LaunchScreen::take_totals(const event::Totals& totals) {
+  if (totals.trainers <= 1) return;
+  const double now = steady_seconds();
+  if (people_ && !totals.pass_ended && now - last_total_ < period_seconds) return;
+  total_ = totals_text(totals);
+  last_total_ = now;
+  if (!totals.pass_ended) show_total();
 }
 
 void LaunchScreen::show_total() {

@@ -11,7 +11,6 @@
 #include "base/terminal.h"
 #include "obs/pass_lines.h"
 #include "options/options.h"
-#include "paddle/job_totals.h"
 #include "paddle/job_view.h"
 #include "paddle/launch_plan.h"
 #include "paddle/output.h"
@@ -53,6 +52,7 @@ class LaunchScreen {
   void show(const std::string& line);  // broken at the width of a terminal
   void show_errors_before(double time);
   void show_total();
+  void take_totals(const event::Totals& totals);
   std::string what_is_there() const;
   std::string typed_program() const;
   void draw_curve() const;
@@ -63,13 +63,13 @@ class LaunchScreen {
   Terminal terminal_;
   const bool people_, quiet_, colour_, utf8_;
   JobView view_;
-  JobTotals totals_;
   PassLines passes_;
   std::set<std::string> warned_;
   std::vector<HeldError> held_;
   std::string total_;  // the newest that was not shown: people see it with the line of a pass
   const double start_;
   double next_draw_ = 0;
+  double last_total_ = 0;  // when numbers of all trainers were shown
 };
 
 }  // namespace paddle

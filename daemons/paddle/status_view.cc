@@ -9,6 +9,7 @@
 #include "base/machine_memory.h"
 #include "base/wrap.h"
 #include "obs/progress.h"
+#include "obs/totals.h"
 #include "paddle/text_table.h"
 
 namespace paddle {
@@ -150,6 +151,14 @@ std::string rows_table(std::span<const ShardStatus> shards, const std::vector<st
                                    rows);
 }
 
+// Of the first shard, which adds the trainers' counts up.
+std::string totals_line(std::span<const ShardStatus> shards) {
+  for (const ShardStatus& s : shards)
+    if (s.answered() && s.totals.trainers > 0)
+      return one_line(totals_text(totals_event(s.totals))) + "\n\n";
+  return "";
+}
+
 // "trainer 0 found 83 % of the rows of its batches in its cache, which has 10234 rows (at most …)"
 std::string cache_notes(std::span<const MemberStatus> trainers) {
   std::string out;
@@ -196,7 +205,7 @@ std::string status_tables(std::span<const ShardStatus> shards, std::span<const S
   head += text(answered, " of ", shards.size(), " shards answer\n\n");
   std::string out = head + shard_table(shards, names, before, seconds) +
                     trainer_table(trainers_of(shards), trainers_of(before), async) +
-                    slice_table(shards, names) + rows_table(shards, names) +
+                    totals_line(shards) + slice_table(shards, names) + rows_table(shards, names) +
                     cache_notes(trainers_of(shards)) + notes(shards, names);
   while (out.size() > 1 && out[out.size() - 1] == '\n' && out[out.size() - 2] == '\n')
     out.pop_back();

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/log.h"
+#include "obs/event.h"
 #include "pserver/members.h"
 #include "pserver/outbox.h"
 #include "pserver/pserver_memory.h"
@@ -45,10 +46,11 @@ struct OwnProgram {
 
 // Called in the shard's thread.
 struct ShardCalls {
-  std::function<void()> on_done;                // when its job is done
-  std::function<void()> on_tick;                // once a second
-  std::function<void()> on_stop;                // an admin asked for the end of the process
-  std::function<void(wire::Status)> on_report;  // once a second, and when it begins
+  std::function<void()> on_done;                        // when its job is done
+  std::function<void()> on_tick;                        // once a second
+  std::function<void()> on_stop;                        // an admin asked for the end of the process
+  std::function<void(const event::Totals&)> on_totals;  // numbers of all trainers
+  std::function<void(wire::Status)> on_report;          // once a second, and when it begins
 };
 
 struct ShardOptions {

@@ -77,7 +77,8 @@ Job::Job(Context& context, SnapshotMaker& maker, Identity identity)
     : context_(context),
       state_{.identity = identity,
              .members = Members(member_options(context.options, identity), context.now)},
-      values_(context, maker, state_, watch_) {
+      values_(context, maker, state_, watch_),
+      totals_(context, state_) {
   watch_.restart(0, context.now);
 }
 
@@ -212,6 +213,7 @@ void Job::gone(PeerId from) {
 
 void Job::tick() {
   for (const Loss& loss : state_.members.expire(context_.now)) lose(loss);
+  totals_.log();
   // Trainer 0 went away after all had finished and before it saved: the others stay for its
   // return, but not for ever.
   const Members& members = state_.members;
@@ -249,6 +251,7 @@ void Job::lose(const Loss& loss) {
     context_.out.close(p, "its lease has ended");
   }
   if (context_.options.leases.policy == LossPolicy::fail) fail(text(name, " was lost ", loss.why));
+  totals_.members_changed();
   close_rounds();
 }
 

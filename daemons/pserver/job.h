@@ -6,6 +6,7 @@
 #include <string>
 
 #include "pserver/job_values.h"
+#include "pserver/totals_report.h"
 
 namespace paddle {
 
@@ -21,6 +22,7 @@ class Job {
   const JobState& state() const { return state_; }
   Exchange* exchange() { return state_.exchange.get(); }
   JobValues& values() { return values_; }
+  TotalsReport& totals() { return totals_; }
   const JobValues& values() const { return values_; }
 
   // ---- messages. The peer has greeted, and belongs to this job but for admit().
@@ -56,6 +58,7 @@ class Job {
   JobState state_;
   JobWatch watch_;
   JobValues values_;
+  TotalsReport totals_;
 };
 
 }  // namespace paddle

@@ -22,6 +22,7 @@ struct JobState {
   std::unique_ptr<Store> store = {};                // where there are values
   std::unique_ptr<Exchange> exchange = {};          // beside the store
   double steps_per_second = 0;
+  wire::Totals totals = {};  // the newest
 
   bool sync() const { return identity.mode == wire::Mode::sync; }
   uint64_t lowest_version() const;

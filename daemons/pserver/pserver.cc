@@ -105,6 +105,7 @@ int pserver_main(std::span<const std::string> arguments) {
       shards[i].calls.on_report = [&board, i](wire::Status status) {
         board.put(i, std::move(status), Clock::now());
       };
+  for (ShardOptions& s : shards) s.calls.on_totals = [](const event::Totals& t) { emit(t); };
   ServiceManager manager(variable(environment, "NOTIFY_SOCKET"),
                          variable(environment, "WATCHDOG_USEC"), shards.size());
   Server server(std::move(shards), &manager);

@@ -93,6 +93,7 @@ wire::Status report(const Context& context, const Job* job, const SnapshotMaker&
   s.epoch = state.epoch;
   s.step = state.lowest_version();
   s.steps_per_second = state.steps_per_second;
+  s.totals = state.totals;
   s.waiting = job->waiting_text();
   for (const Member& m : state.members.all()) s.members.push_back(member_status(context, m));
   if (state.exchange)

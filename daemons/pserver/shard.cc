@@ -191,6 +191,8 @@ void Shard::dispatch(PeerId peer, wire::Message& m, uint64_t bulk) {
           "who is no trainer may ask for the status only");
   if (!job_) return refuse(context_, peer, id, Code::stale_epoch, "the job has ended");
   if (const auto* b = std::get_if<wire::Progress>(&m.body)) return job_->beat(peer, id, *b);
+  if (auto* b = std::get_if<wire::Tally>(&m.body))
+    return job_->totals().take(from.trainer, std::move(*b));
   if (stopping_.begun() && !stopping_.accepts(*job_, m)) {
     if (job_->exchange()) job_->exchange()->discard(peer);
     return context_.out.fail(peer, id, Code::stopping, shard_stopping);

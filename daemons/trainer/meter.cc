@@ -55,12 +55,20 @@ std::string Meter::evaluators_text(int digits) const {
   return out;
 }
 
-void PassMeters::enter(uint64_t pass, uint64_t step, bool from_start) {
-  if (pass == pass_ && !from_start) return;
+double Meter::sum(size_t i) const {
+  const double sum = sums_[at_[i]];
+  return (*evaluators_)[i].inverted ? static_cast<double>(samples_) - sum : sum;
+}
+
+bool PassMeters::enter(uint64_t pass, uint64_t step, uint64_t batch, bool from_start) {
+  if (pass == pass_ && !from_start) return false;
+  const bool left = pass_ != ~uint64_t{0} && !from_start;
   pass_ = pass;
+  first_batch_ = from_start ? 0 : batch;
   next_step_ = step;
   whole.clear();
   period.clear();
+  return left;
 }
 
 void PassMeters::add(uint64_t step, int64_t samples, double cost, std::span<const double> values) {

@@ -29,6 +29,9 @@ class Meter {
   double value(size_t i) const;
   // Of a ratio: what is divided, and by what.
   std::pair<double, double> ratio(size_t i) const { return {sums_[at_[i]], sums_[at_[i] + 1]}; }
+  double cost_sum() const { return cost_; }
+  // Of a mean: the sum over samples.
+  double sum(size_t i) const;
   // Names of the evaluators with their values.
   std::vector<std::pair<std::string, double>> evaluators() const;
   // "accuracy=0.97  auc=0.9"
@@ -49,8 +52,13 @@ class PassMeters {
   explicit PassMeters(const std::vector<Evaluator>& evaluators)
       : whole(evaluators), period(evaluators) {}
 
-  // Training goes on with `step` of a pass; `from_start`: with the first record of it.
-  void enter(uint64_t pass, uint64_t step, bool from_start);
+  // Training goes on with `step` of a pass, after this many batches of it; `from_start`: with the
+  // first record of it. True where the meters begin anew in the middle of a pass that was left.
+  bool enter(uint64_t pass, uint64_t step, uint64_t batch, bool from_start);
+  // Whether add() will count this step.
+  bool counts(uint64_t step) const { return step >= next_step_; }
+  // Batches of the pass that were done before the meters began.
+  uint64_t first_batch() const { return first_batch_; }
   void add(uint64_t step, int64_t samples, double cost, std::span<const double> values);
 
   Meter whole, period;
@@ -58,6 +66,7 @@ class PassMeters {
  private:
   uint64_t pass_ = ~uint64_t{0};
   uint64_t next_step_ = 0;  // the first that was not counted yet
+  uint64_t first_batch_ = 0;
 };
 
 // Samples per second between two looks, at most five looks a second.

@@ -146,7 +146,10 @@ class ModelBuilder {
         const Auc a = auc(builder_, in, label, {.num_thresholds = e.num_thresholds});
         out.var = e.type == "auc" ? a.auc : a.batch_auc;
         out.states = a.states;
-        if (e.type == "auc") out.histogram = {a.states[2], a.states[3]};
+        if (e.type == "auc")
+          out.histogram = {a.states[2], a.states[3]};
+        else
+          out.window = {a.states[0], a.states[1]};
         out.running = true;
       } else if (e.type == "log_loss") {
         out.var = mean(builder_, cross_entropy(builder_, in, label));

@@ -20,6 +20,7 @@ struct Evaluator {
   std::string under;      // a second variable: report the sum of var over the sum of it; "" = none
   Names states;           // cleared at the start of a pass
   Names histogram;        // auc: of these, the counts of both labels over the pass
+  Names window;           // batch_auc: of these, the counts of both labels in the last batch
 
   size_t numbers() const { return under.empty() ? 1 : 2; }  // fetched after every batch
 };

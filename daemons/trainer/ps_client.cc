@@ -111,6 +111,7 @@ Rewind PsClient::rejoin() {
   const JoinDecision& d = driver_.run(init_, first_step_, end_.joins());
   if (d.action == JoinDecision::Action::over) return {.why = "the job has ended", .over = true};
   steps_.join(d.step, d.place);
+  repeat_tallies();
   report_lost();
   const bool place_lost = options_.hello.mode != wire::Mode::sync && !steps_.any() &&
                           (d.unknown_steps || (!d.place && d.step != first_step_));

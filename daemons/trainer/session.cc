@@ -15,6 +15,7 @@
 #include "options/cluster.h"
 #include "trainer/cut_options.h"
 #include "trainer/data_source.h"
+#include "trainer/evaluator_states.h"
 #include "trainer/model_directory.h"
 #include "trainer/table_rows.h"
 
@@ -225,9 +226,7 @@ Meter Session::test() {
   Meter meter(model_.evaluators);
   Reader* reader = test_data();
   if (reader == nullptr) return meter;
-  std::vector<std::pair<std::string, Tensor>> kept;
-  for (const Evaluator& e : model_.evaluators)
-    for (const std::string& name : e.states) kept.emplace_back(name, scope_.tensor(name).clone());
+  const EvaluatorStates kept(model_.evaluators, scope_);
   clear_evaluators();
   Plan& plan = test_plan();
   Batch batch;
@@ -236,11 +235,7 @@ Meter Session::test() {
     const Outcome& o = run(plan, batch, 0, reader->position());
     meter.add(batch.samples, o.cost, o.values);
   }
-  for (const auto& [name, tensor] : kept) {
-    const Tensor& t = scope_.tensor(name);
-    std::copy_n(static_cast<const char*>(tensor.raw()), tensor.bytes(),
-                static_cast<char*>(t.raw()));
-  }
+  kept.put_back(scope_);
   return meter;
 }
 

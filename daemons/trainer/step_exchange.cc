@@ -60,6 +60,17 @@ void StepExchange::push_rows(int32_t table, std::span<const uint64_t> ids, const
   if (streams_) links_->poll_sometimes();
 }
 
+void StepExchange::tally(wire::Tally tally) {
+  constexpr size_t kept = 2;
+  if (tallies_.size() == kept) tallies_.erase(tallies_.begin());
+  tallies_.push_back(std::move(tally));
+  links_->request(0, 0, tallies_.back());
+}
+
+void StepExchange::repeat_tallies() {
+  for (const wire::Tally& t : tallies_) links_->request(0, 0, t);
+}
+
 void StepExchange::set_rate(int32_t table, float rate) {
   if (geo_) geo_->set_rate(table, rate);
 }

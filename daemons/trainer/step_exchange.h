@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "graph/kernel.h"
 #include "graph/transpile.h"
@@ -32,12 +33,18 @@ class StepExchange : public Remote {
   bool takes_rates() const override { return geo_ != nullptr; }
   void set_rate(int32_t table, float rate) override;
 
+  // Counts of this trainer for the numbers of all of them, to the first shard. What is lost is made
+  // good by the next ones; the newest are sent again after a break.
+  void tally(wire::Tally tally);
+
   const SentUpdates& updates() const { return exchange_->updates(); }
   const RowExchange& rows() const { return rows_; }
 
  protected:
   // Returns when the condition holds. What breaks meanwhile is mended, and ends in Rewind.
   virtual void await(const Condition& done) = 0;
+  // The job was joined anew.
+  void repeat_tallies();
 
   SliceLayout layout_;
   const std::unique_ptr<Links> links_;
@@ -50,6 +57,8 @@ class StepExchange : public Remote {
  private:
   void wait_to_push();
   void fetch_rows(int32_t table, std::span<const uint64_t> ids, float* rows);
+
+  std::vector<wire::Tally> tallies_;  // the newest: of a period, and of a pass
 };
 
 }  // namespace paddle

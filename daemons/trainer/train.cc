@@ -6,6 +6,7 @@
 #include "base/suggest.h"
 #include "obs/events.h"
 #include "trainer/batches.h"
+#include "trainer/evaluator_states.h"
 #include "trainer/model_directory.h"
 #include "trainer/parameter_stats.h"
 #include "trainer/row_cache_log.h"
@@ -85,7 +86,8 @@ class TrainLoop {
 
   void pass(Batches& data) {
     Plan& plan = s_.train_plan();
-    meters_.enter(s_.at.pass, s_.at.step, s_.at.record == 0);
+    if (meters_.enter(s_.at.pass, s_.at.step, s_.at.batch, s_.at.record == 0))
+      s_.clear_evaluators();
     while (data.next()) {
       const Batch& batch = data.batch();
       const TrainPosition after{.step = s_.at.step + 1,
@@ -93,13 +95,27 @@ class TrainLoop {
                                 .record = data.position().record,
                                 .batch = s_.at.batch + 1,
                                 .samples = s_.at.samples + static_cast<uint64_t>(batch.samples)};
-      const Session::Outcome& o = step(plan, data, after);
-      meters_.add(s_.at.step, batch.samples, o.cost, o.values);
+      const bool counts = meters_.counts(s_.at.step);
+      if (!counts) counted_ = EvaluatorStates(s_.model().evaluators, s_.scope());
+      done_ = {.samples = batch.samples};
+      done_.outcome = &step(plan, data, after);
+      count_step();
       s_.at = after;
-      after_batch();
+      after_batch(counts);
       if (stop_signal()) return;
     }
     end_pass();
+  }
+
+  // A step that is computed again after a break was counted before, in the meters and in the states
+  // of evaluators.
+  void count_step() {
+    if (done_.outcome == nullptr) return;
+    if (meters_.counts(s_.at.step))
+      meters_.add(s_.at.step, done_.samples, done_.outcome->cost, done_.outcome->values);
+    else
+      counted_.put_back(s_.scope());
+    done_ = {};
   }
 
   const Session::Outcome& step(Plan& plan, Batches& data, const TrainPosition& after) {
@@ -107,6 +123,7 @@ class TrainLoop {
     const Session::Outcome* out = nullptr;
     const auto compute = [&] {
       out = &s_.run(plan, data.batch(), s_.at.step, data.position(), data.following());
+      done_.outcome = out;
     };
     s_.steps().run(s_.train_program(), {s_.at.step, place_of(s_.at), place_of(after)}, compute);
     return *out;
@@ -122,7 +139,8 @@ class TrainLoop {
 
   // To the step that all pservers can go on with.
   void go_to(const Rewind& to, const TrainPosition& first) {
-    s_.steps().rewind(to);
+    if (s_.steps().rewind(to) && to.step == s_.at.step + 1) count_step();
+    done_ = {};
     const wire::Position p = place_after(to, first);
     s_.at = {.step = to.step,
              .pass = p.pass,
@@ -177,12 +195,13 @@ class TrainLoop {
     return period > 0 && n % static_cast<uint64_t>(period) == 0;
   }
 
-  void after_batch() {
+  void after_batch(bool counts) {
     if (client_ && rate_.due()) send_state("training");
     report_.batch_done(meters_);
     if (every(s_.at.batch, o_.integer("log_period"))) {
       report_.log_period(meters_);
       cache_log_.log();
+      if (client_ && counts) client_->tally(report_.tally(meters_, false));
     }
     if (every(s_.at.batch, o_.integer("show_parameter_stats_period"))) log_parameter_stats(s_);
     if (every(s_.at.batch, o_.integer("test_period"))) log_test();
@@ -204,6 +223,7 @@ class TrainLoop {
   void end_pass() {
     report_.pass_ended(meters_.whole);
     cache_log_.log();
+    if (client_) client_->tally(report_.tally(meters_, true));
     const uint64_t done = s_.at.pass;
     const bool last = done + 1 == passes_;
     if (client_ && last) {  // see leave()
@@ -240,6 +260,12 @@ class TrainLoop {
   PassMeters meters_;
   TrainReport report_;
   RowCacheLog cache_log_;
+  struct Done {
+    int64_t samples = 0;
+    const Session::Outcome* outcome = nullptr;  // null: it was not computed
+  };
+  Done done_;                // the step at hand, where it was not counted yet
+  EvaluatorStates counted_;  // before it, where it was counted before a break
 };
 
 }  // namespace

@@ -102,38 +102,46 @@ void TrainReport::pass_ended(const Meter& meter) {
   pass_rate_ = seconds > 0 ? static_cast<double>(meter.samples()) / seconds : -1;
   costs_.push_back(meter.cost());
   if (progress_.active()) draw(meter);
-  if (events_on()) report_tallies(meter);
   report(event::PassEnded{trainer_id(), static_cast<int64_t>(s_.at.pass),
                           static_cast<int64_t>(s_.at.batch), meter.samples(), meter.cost(),
                           meter.evaluators(), static_cast<int64_t>(s_.at.step)});
   if (s_.is_first()) model_.look(s_.model().params, s_.scope(), s_.at.step);
 }
 
-// What evaluators that are no means need to be put together with those of other trainers.
-void TrainReport::report_tallies(const Meter& meter) {
+// What the numbers of all trainers need.
+wire::Tally TrainReport::tally(const PassMeters& meters, bool pass_ended) const {
+  const Meter& meter = meters.whole;
+  wire::Tally out{.pass = s_.at.pass,
+                  .batch = s_.at.batch,
+                  .first_batch = meters.first_batch(),
+                  .pass_ended = pass_ended,
+                  .samples = static_cast<uint64_t>(meter.samples()),
+                  .cost = meter.cost_sum()};
+  size_t bins = 0;
   const std::vector<Evaluator>& evaluators = s_.model().evaluators;
   for (size_t i = 0; i < evaluators.size(); ++i) {
     const Evaluator& e = evaluators[i];
-    auto tally = event::Tally{.trainer = trainer_id(), .pass = static_cast<int64_t>(s_.at.pass)};
-    tally.evaluator = e.name;
-    std::vector<std::string> parts{""};
+    wire::Count count{.name = e.name};
     if (!e.under.empty()) {
-      std::tie(tally.over, tally.under) = meter.ratio(i);
-    } else if (!e.histogram.empty()) {
-      const auto positive = s_.scope().tensor(e.histogram[0]).values<int64_t>(),
-                 negative = s_.scope().tensor(e.histogram[1]).values<int64_t>();
-      tally.bins = static_cast<int64_t>(positive.size());
-      parts = histogram_texts(positive, negative);
-      if (parts.empty()) parts.emplace_back();  // a pass without records
+      std::tie(count.over, count.under) = meter.ratio(i);
+    } else if (!e.histogram.empty() || !e.window.empty()) {
+      const bool window = e.histogram.empty();
+      const Names& states = window ? e.window : e.histogram;
+      count.kind = window ? wire::CountKind::window : wire::CountKind::histogram;
+      // Of a window the first bins are those of its only batch.
+      const auto positive = s_.scope().tensor(states[0]).values<int64_t>(),
+                 negative = s_.scope().tensor(states[1]).values<int64_t>();
+      const size_t n = window ? (positive.size() - 1) / 2 : positive.size();
+      count.bins = histogram_of(positive.first(n), negative.first(n));
+      bins += count.bins.size();
+      if (bins > wire::max_bins) continue;  // too many to send: it has no number for all trainers
     } else {
-      continue;
+      count.over = meter.sum(i);
+      count.under = static_cast<double>(meter.samples());
     }
-    tally.parts = static_cast<int64_t>(parts.size());
-    for (tally.part = 0; tally.part < tally.parts; ++tally.part) {
-      tally.counts = parts[static_cast<size_t>(tally.part)];
-      emit(tally);
-    }
+    out.counts.push_back(std::move(count));
   }
+  return out;
 }
 
 void TrainReport::pass_complete() {

@@ -26,6 +26,8 @@ class TrainReport {
   void log_period(PassMeters& meters);
   // At the end of a pass, before session.at moves on.
   void pass_ended(const Meter& meter);
+  // What this trainer has counted of the pass, for the numbers of all trainers.
+  wire::Tally tally(const PassMeters& meters, bool pass_ended) const;
   // The test of that pass is done, where there is one.
   void pass_complete();
   void tested(const Meter& meter);
@@ -41,7 +43,6 @@ class TrainReport {
  private:
   void report(const event::Any& event);
   void report_progress(const Meter& meter);
-  void report_tallies(const Meter& meter);
   void draw(const Meter& meter);
   void draw_curve() const;
   void log_end() const;

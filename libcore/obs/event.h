@@ -154,27 +154,34 @@ struct Parameter {
   }
 };
 
-// Sums behind an evaluator that is no mean, so that those of several trainers can be put together.
-struct Tally {
-  static constexpr const char* kind = "tally";
+// Numbers over all trainers: of a pass so far, and of the period that has just ended.
+struct Totals {
+  static constexpr const char* kind = "totals";
   static constexpr const char* when =
-      "a trainer has done the last batch of a pass with an auc or a ratio among its evaluators; "
-      "just before `pass_ended`";
-  int64_t trainer = 0, pass = 0, part = 0, parts = 0, bins = 0;
-  std::string evaluator, counts;
-  double over = 0, under = 0;
+      "the first shard has the numbers of all trainers, at the end of a log period or of a pass";
+  int64_t trainers = 0, pass = 0, batch = 0;
+  bool pass_ended = false;
+  int64_t samples = 0;
+  double cost = 0;
+  Evaluators evaluators;
+  int64_t first_batch = 0, period_samples = 0;
+  double period_cost = 0;
+  Evaluators period_evaluators;
   template <class Self, class Visit>
   static void each(Self& e, Visit&& visit) {
-    visit("trainer", e.trainer, "its id; 0 without pservers");
+    visit("trainers", e.trainers, "how many trainers are in the numbers");
     visit("pass", e.pass, "the pass, counted from 0");
-    visit("evaluator", e.evaluator, "its name");
-    visit("part", e.part, "number of this event among the `parts` of the evaluator, from 0");
-    visit("parts", e.parts, "how many events belong together");
-    visit("over", e.over, "ratio: what is divided");
-    visit("under", e.under, "ratio: by what");
-    visit("bins", e.bins, "auc: bins of the probability; 0 for a ratio");
-    visit("counts", e.counts,
-          "auc: clicks and others in each bin, packed (`libcore/obs/tally.cc`)");
+    visit("batch", e.batch, "batches of the pass that each trainer has done, at most");
+    visit("pass_ended", e.pass_ended, "whether all have done the last batch of the pass");
+    visit("samples", e.samples, "samples of the pass so far");
+    visit("cost", e.cost, "mean over the pass so far");
+    visit("evaluators", e.evaluators, "over the pass so far; `batch_auc` over the last batches");
+    visit("first_batch", e.first_batch,
+          "batches before the period, which ends at `batch` (`--log_period`)");
+    visit("period_samples", e.period_samples,
+          "samples of the period; 0: its numbers are not known, or it has none");
+    visit("period_cost", e.period_cost, "mean over the period");
+    visit("period_evaluators", e.period_evaluators, "over the period");
   }
 };
 
@@ -287,7 +294,7 @@ struct Dropped {
 };
 
 using Any = std::variant<Started, Listening, Serving, Joined, Training, NetworkOp, Parameter,
-                         Progress, Tally, PassEnded, TestResult, Saved, Waiting, RolledBack,
+                         Progress, PassEnded, Totals, TestResult, Saved, Waiting, RolledBack,
                          Warning, Failed, Finished, Exit, Dropped>;
 
 // Who reports it, and when: the first fields of every line.

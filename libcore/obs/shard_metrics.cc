@@ -55,6 +55,20 @@ void put_staleness(const Shards& shards, Samples& out) {
     }
 }
 
+// Of the shard that adds the trainers' counts up.
+void put_totals(const Shards& shards, Samples& out, bool period, bool evaluators) {
+  for (const ShardStatus& s : shards) {
+    const wire::Sums* sums = s.totals.trainers == 0 ? nullptr
+                             : !period              ? &s.totals.whole
+                             : s.totals.period      ? &*s.totals.period
+                                                    : nullptr;
+    if (sums == nullptr || sums->samples == 0) continue;
+    if (!evaluators) out.put({}, sums->cost);
+    for (const wire::Number& n : sums->evaluators)
+      if (evaluators) out.put({{"evaluator", n.name}}, n.value);
+  }
+}
+
 using Row = Metric<Shards>;
 using In = const Shards&;
 using Out = Samples&;
@@ -193,6 +207,23 @@ constexpr Row rows[] = {
     {"paddle_pserver_trainer_sent_bytes_total", counter, "shard, trainer",
      "Bytes that went to the trainer since it joined",
      [](In r, Out out) { each_trainer(r, out, [](const M& m) { return m.bytes_out; }); }},
+    {"paddle_job_samples", gauge, "",
+     "Samples of the pass so far, of all trainers, at the end of the last log period; on the first "
+     "shard of a job",
+     [](In r, Out out) {
+       for (const S& s : r)
+         if (s.totals.trainers > 0) out.put({}, s.totals.whole.samples);
+     }},
+    {"paddle_job_cost", gauge, "", "Cost over these samples",
+     [](In r, Out out) { put_totals(r, out, false, false); }},
+    {"paddle_job_evaluator", gauge, "evaluator",
+     "Evaluators over these samples, from the added counts of all trainers",
+     [](In r, Out out) { put_totals(r, out, false, true); }},
+    {"paddle_job_period_cost", gauge, "", "Cost over the samples of the last log period alone",
+     [](In r, Out out) { put_totals(r, out, true, false); }},
+    {"paddle_job_period_evaluator", gauge, "evaluator",
+     "Evaluators over the samples of the last log period alone",
+     [](In r, Out out) { put_totals(r, out, true, true); }},
     {"paddle_pserver_table_rows", gauge, "shard, table", "Rows of a table on the shard",
      [](In r, Out out) { each_table(r, out, [](const T& t) { return t.rows; }); }},
     {"paddle_pserver_table_bytes", gauge, "shard, table", "Bytes of these rows",

@@ -71,6 +71,32 @@ std::string json_of(const wire::TableStatus& t) {
       .done();
 }
 
+std::string json_of(const wire::Sums& s) {
+  JsonObject evaluators;
+  for (const wire::Number& n : s.evaluators) {
+    const std::string key = json_value(n.name);
+    evaluators.raw(std::string_view(key).substr(1, key.size() - 2), json_value(n.value));
+  }
+  return JsonObject()
+      .add("samples", s.samples)
+      .add("cost", s.cost)
+      .raw("evaluators", evaluators.done())
+      .done();
+}
+
+std::string json_of(const wire::Totals& t) {
+  if (t.trainers == 0) return "null";
+  return JsonObject()
+      .add("trainers", t.trainers)
+      .add("pass", t.pass)
+      .add("batch", t.batch)
+      .add("pass_ended", t.pass_ended)
+      .raw("whole", json_of(t.whole))
+      .add("first_batch", t.first_batch)
+      .raw("period", t.period ? json_of(*t.period) : "null")
+      .done();
+}
+
 std::string json_of(const ShardStatus& s) {
   JsonObject out;
   out.add("endpoint", s.endpoint).add("sparse", s.sparse).add("answered", s.answered());
@@ -101,6 +127,7 @@ std::string json_of(const ShardStatus& s) {
       .add("snapshot_last", s.snapshot_last)
       .add("waiting_requests", s.waiting_requests)
       .add("queued_bytes", s.queued_bytes)
+      .raw("totals", json_of(s.totals))
       .raw("trainers", json_list(s.members, [](const MemberStatus& t) { return json_of(t); }))
       .raw("slices", json_list(s.slices, [](const SliceStatus& slice) { return json_of(slice); }))
       .raw("tables", json_list(s.tables, [](const wire::TableStatus& t) { return json_of(t); }))

@@ -11,7 +11,7 @@
 
 namespace paddle::wire {
 
-constexpr uint32_t protocol_version = 6;
+constexpr uint32_t protocol_version = 7;
 constexpr uint32_t magic = 0x31575350;  // "PSW1"
 constexpr size_t header_bytes = 16;
 // What a connection may take: of anybody little, of a trainer what its data needs.

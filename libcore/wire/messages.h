@@ -22,6 +22,7 @@ enum class Role : uint8_t { trainer, beat, observer, admin };
 // Whether such a connection belongs to a trainer of the job.
 inline bool takes_part(Role role) { return role == Role::trainer || role == Role::beat; }
 enum class Order : uint8_t { snapshot, stop };
+enum class CountKind : uint8_t { ratio, histogram, window };
 enum class ShardState : uint8_t { empty, configuring, ready, stopping };
 enum class Phase : uint8_t { finished, bye };
 enum class FailureCode : uint8_t {
@@ -298,6 +299,51 @@ struct TableStatus {  // of the shard's part of a table
   uint64_t pulled = 0, missed = 0;  // rows that were asked for, and those that it did not have
 };
 
+// Predictions of one bin of the probability: of records with a click, and of others.
+struct BinCount {
+  uint64_t bin = 0, positive = 0, negative = 0;
+  bool operator==(const BinCount&) const = default;
+};
+
+struct Count {  // behind an evaluator
+  std::string name;
+  CountKind kind = CountKind::ratio;  // window: bins of the last batches, not of the pass
+  double over = 0, under = 0;         // a mean is a sum over samples by their number
+  std::vector<BinCount> bins;         // rising; none is empty
+};
+inline constexpr size_t max_bins = size_t{1} << 17;  // in a Tally
+
+// What a trainer has counted of a pass so far, for the first shard; not answered. What is lost is
+// made good by the next one.
+struct Tally {
+  uint64_t pass = 0, batch = 0;
+  uint64_t first_batch = 0;  // batches before it were not counted
+  bool pass_ended = false;
+  uint64_t samples = 0;
+  double cost = 0;  // sum over samples
+  std::vector<Count> counts;
+};
+
+struct Number {
+  std::string name;
+  double value = 0;
+};
+
+struct Sums {  // over all trainers
+  uint64_t samples = 0;
+  double cost = 0;
+  std::vector<Number> evaluators;  // those whose counts all trainers have sent
+};
+
+struct Totals {
+  uint64_t pass = 0, batch = 0;
+  bool pass_ended = false;
+  uint32_t trainers = 0;     // whose counts are in it; 0: there are no totals yet
+  uint64_t first_batch = 0;  // of the period, which ends at `batch`
+  Sums whole;                // of the pass so far
+  std::optional<Sums> period;
+};
+
 // All that a shard has to say about itself.
 struct Status {
   uint64_t instance = 0;
@@ -325,11 +371,12 @@ struct Status {
   double snapshot_seconds = 0, snapshot_last = 0;        // that all took, and the last one
   uint64_t waiting_requests = 0;  // pulls and pushes whose answer waits for a version
   uint64_t queued_bytes = 0;      // of answers that were not handed to the kernel yet
+  Totals totals;                  // the newest
 };
 
 using Body = std::variant<Hello, Welcome, Configure, SetValue, Join, Push, Pull, Values, Fetch,
                           Rollback, Complete, Progress, BeatAck, Ack, Failure, StatusAsk, Status,
-                          PullRows, SetRows, FetchRows, Command>;
+                          PullRows, SetRows, FetchRows, Command, Tally>;
 
 struct Message {
   uint64_t id = 0;  // pairs an answer with its request

@@ -14,7 +14,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the bytes of a frame are little-endian");
 
-constexpr flatbuffers::uoffset_t max_depth = 4;  // Message, Status, MemberStatus, Progress
+constexpr flatbuffers::uoffset_t max_depth = 5;  // Message, Status, Totals, Sums, Number
 constexpr size_t least_table = 16;               // bytes of the smallest table with its reference
 
 // Reads one head. What it copies comes to no more than the bytes of the head: a list whose entries
@@ -47,6 +47,16 @@ class Reader {
     require(reinterpret_cast<uintptr_t>(v->Data()) % alignof(Plain) == 0, Error::Kind::protocol,
             "a message with a list that is not aligned");
     return {reinterpret_cast<const Plain*>(v->Data()), v->size()};
+  }
+
+  template <class Plain, class Generated>
+  std::vector<Plain> copied(const flatbuffers::Vector<const Generated*>* v) {
+    static_assert(sizeof(Plain) == sizeof(Generated) && std::is_trivially_copyable_v<Plain>);
+    if (v == nullptr || v->size() == 0) return {};
+    charge(uint64_t{v->size()} * sizeof(Plain));
+    std::vector<Plain> out(v->size());
+    std::memcpy(out.data(), v->Data(), out.size() * sizeof(Plain));
+    return out;
   }
 
   template <class Plain, class Generated>
@@ -242,6 +252,42 @@ MemberStatus read(Reader& r, const msg::MemberStatus& m) {
   return out;
 }
 
+Tally read(Reader& r, const msg::Tally& m) {
+  Tally out{.pass = m.pass(),
+            .batch = m.batch(),
+            .first_batch = m.first_batch(),
+            .pass_ended = m.pass_ended(),
+            .samples = m.samples(),
+            .cost = m.cost()};
+  if (m.counts() != nullptr)
+    for (const msg::Count* c : *m.counts())
+      out.counts.push_back({.name = r.text(c->name()),
+                            .kind = r.known<CountKind>(c->kind()),
+                            .over = c->over(),
+                            .under = c->under(),
+                            .bins = r.copied<BinCount>(c->bins())});
+  return out;
+}
+
+Sums read(Reader& r, const msg::Sums& m) {
+  Sums out{.samples = m.samples(), .cost = m.cost()};
+  if (m.evaluators() != nullptr)
+    for (const msg::Number* n : *m.evaluators())
+      out.evaluators.push_back({r.text(n->name()), n->value()});
+  return out;
+}
+
+Totals read(Reader& r, const msg::Totals& m) {
+  Totals out{.pass = m.pass(),
+             .batch = m.batch(),
+             .pass_ended = m.pass_ended(),
+             .trainers = m.trainers(),
+             .first_batch = m.first_batch()};
+  if (m.whole() != nullptr) out.whole = read(r, *m.whole());
+  if (m.period() != nullptr) out.period = read(r, *m.period());
+  return out;
+}
+
 Status read(Reader& r, const msg::Status& m) {
   Status out{.instance = m.instance(),
              .build = r.text(m.build()),
@@ -291,6 +337,7 @@ Status read(Reader& r, const msg::Status& m) {
                             .waiting = r.text(t->waiting()),
                             .pulled = t->pulled(),
                             .missed = t->missed()});
+  if (m.totals() != nullptr) out.totals = read(r, *m.totals());
   if (m.last_errors() != nullptr)
     for (const flatbuffers::String* e : *m.last_errors()) out.last_errors.push_back(r.text(e));
   return out;
@@ -301,7 +348,7 @@ using Tables =
     std::tuple<msg::Hello, msg::Welcome, msg::Configure, msg::SetValue, msg::Join, msg::Push,
                msg::Pull, msg::Values, msg::Fetch, msg::Rollback, msg::Complete, msg::Progress,
                msg::BeatAck, msg::Ack, msg::Failure, msg::StatusAsk, msg::Status, msg::PullRows,
-               msg::SetRows, msg::FetchRows, msg::Command>;
+               msg::SetRows, msg::FetchRows, msg::Command, msg::Tally>;
 
 template <size_t I = 0>
 void read_body(Reader& r, const msg::Message& m, Body& out) {

@@ -165,6 +165,35 @@ Offset<msg::MemberStatus> write(B& b, const MemberStatus& m) {
                                  m.joins, m.lacking, staleness);
 }
 
+Offset<msg::Tally> write(B& b, const Tally& m) {
+  std::vector<Offset<msg::Count>> counts;
+  for (const Count& c : m.counts) {
+    const auto name = b.CreateString(c.name);
+    const auto bins = structs<msg::BinCount>(b, std::span<const BinCount>(c.bins));
+    counts.push_back(
+        msg::CreateCount(b, name, static_cast<msg::CountKind>(c.kind), c.over, c.under, bins));
+  }
+  const auto all = b.CreateVector(counts);
+  return msg::CreateTally(b, m.pass, m.batch, m.first_batch, m.pass_ended, m.samples, m.cost, all);
+}
+
+Offset<msg::Sums> write(B& b, const Sums& m) {
+  std::vector<Offset<msg::Number>> numbers;
+  for (const Number& n : m.evaluators) {
+    const auto name = b.CreateString(n.name);
+    numbers.push_back(msg::CreateNumber(b, name, n.value));
+  }
+  const auto all = b.CreateVector(numbers);
+  return msg::CreateSums(b, m.samples, m.cost, all);
+}
+
+Offset<msg::Totals> write(B& b, const Totals& m) {
+  const auto whole = write(b, m.whole);
+  const auto period = m.period ? write(b, *m.period) : Offset<msg::Sums>();
+  return msg::CreateTotals(b, m.pass, m.batch, m.pass_ended, m.trainers, m.first_batch, whole,
+                           period);
+}
+
 Offset<msg::Status> write(B& b, const Status& m) {
   std::vector<Offset<msg::MemberStatus>> members;
   for (const MemberStatus& x : m.members) members.push_back(write(b, x));
@@ -189,13 +218,14 @@ Offset<msg::Status> write(B& b, const Status& m) {
   const auto snapshots = b.CreateVector(m.snapshots);
   const auto errors = b.CreateVectorOfStrings(m.last_errors);
   const auto all_tables = b.CreateVector(tables);
-  return msg::CreateStatus(b, m.instance, build, job, static_cast<msg::Mode>(m.mode),
-                           static_cast<msg::ShardState>(m.state), m.sparse, m.epoch, m.uptime,
-                           m.step, m.steps_per_second, m.bytes_in, m.bytes_out, m.messages_in,
-                           m.messages_out, m.cpu_seconds, all_members, all_slices, snapshots,
-                           errors, waiting, m.memory, m.memory_held, m.memory_limit, all_tables,
-                           m.snapshot_age, m.clock, m.snapshots_written, m.snapshots_failed,
-                           m.snapshot_seconds, m.snapshot_last, m.waiting_requests, m.queued_bytes);
+  const auto totals = write(b, m.totals);
+  return msg::CreateStatus(
+      b, m.instance, build, job, static_cast<msg::Mode>(m.mode),
+      static_cast<msg::ShardState>(m.state), m.sparse, m.epoch, m.uptime, m.step,
+      m.steps_per_second, m.bytes_in, m.bytes_out, m.messages_in, m.messages_out, m.cpu_seconds,
+      all_members, all_slices, snapshots, errors, waiting, m.memory, m.memory_held, m.memory_limit,
+      all_tables, m.snapshot_age, m.clock, m.snapshots_written, m.snapshots_failed,
+      m.snapshot_seconds, m.snapshot_last, m.waiting_requests, m.queued_bytes, totals);
 }
 
 }  // namespace
@@ -243,6 +273,7 @@ template Bytes MessageWriter::write(uint64_t, const PullRows&);
 template Bytes MessageWriter::write(uint64_t, const SetRows&);
 template Bytes MessageWriter::write(uint64_t, const FetchRows&);
 template Bytes MessageWriter::write(uint64_t, const Command&);
+template Bytes MessageWriter::write(uint64_t, const Tally&);
 template Bytes MessageWriter::write(uint64_t, const Body&);
 
 }  // namespace paddle::wire

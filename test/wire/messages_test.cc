@@ -42,6 +42,7 @@ class Filler {
   void operator()(ShardState& x) { x = ShardState::stopping; }
   void operator()(Phase& x) { x = Phase::bye; }
   void operator()(Order& x) { x = Order::stop; }
+  void operator()(CountKind& x) { x = CountKind::window; }
   void operator()(FailureCode& x) { x = FailureCode::id_taken; }
   template <class T>
   void operator()(std::vector<T>& x) {
@@ -155,14 +156,23 @@ template <class F, class X> void each(F& f, X& x) {
   else if constexpr (std::is_same_v<T, Failure>) { auto& [a, b] = x; all(f, a, b); }
   else if constexpr (std::is_same_v<T, StatusAsk>) {}
   else if constexpr (std::is_same_v<T, Command>) { auto& [a, b] = x; all(f, a, b); }
+  else if constexpr (std::is_same_v<T, BinCount>) { auto& [a, b, c] = x; all(f, a, b, c); }
+  else if constexpr (std::is_same_v<T, Count>) { auto& [a, b, c, d, e] = x; all(f, a, b, c, d, e); }
+  else if constexpr (std::is_same_v<T, Tally>) { auto& [a, b, c, d, e, g, h] = x; all(f, a, b, c, d, e, g, h); }
+  else if constexpr (std::is_same_v<T, Number>) { auto& [a, b] = x; all(f, a, b); }
+  else if constexpr (std::is_same_v<T, Sums>) { auto& [a, b, c] = x; all(f, a, b, c); }
+  else if constexpr (std::is_same_v<T, Totals>) {
+    auto& [a, b, c, d, e, g, h] = x;
+    all(f, a, b, c, d, e); each(f, g); f(h);
+  }
   else if constexpr (std::is_same_v<T, MemberStatus>) {
     auto& [a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, s] = x;
     all(f, a, b, c, d, e); each(f, g); all(f, h, i, j, k, l, m, n, o, p, q, r, s);
   } else if constexpr (std::is_same_v<T, SliceStatus>) { auto& [a, b, c, d] = x; all(f, a, b, c, d); }
   else {
     static_assert(std::is_same_v<T, Status>);
-    auto& [a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, y, z, aa, bb, cc, dd, ee, ff, gg, hh] = x;
-    all(f, a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, y, z, aa, bb, cc, dd, ee, ff, gg, hh);
+    auto& [a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, y, z, aa, bb, cc, dd, ee, ff, gg, hh, ii] = x;
+    all(f, a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, y, z, aa, bb, cc, dd, ee, ff, gg, hh); each(f, ii);
   }
 }
 // clang-format on
