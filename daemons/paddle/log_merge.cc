@@ -26,6 +26,25 @@ std::optional<int64_t> log_stamp(std::string_view line) {
          number(15, 6);
 }
 
+int64_t not_after(int64_t stamp, int64_t now) {
+  constexpr int64_t day = int64_t{86400} * 1'000'000, year = 12 * 31 * day;
+  return stamp > now + day ? stamp - year : stamp;
+}
+
+NamedLine without_name(std::string_view line) {
+  const std::string_view word = line.substr(0, line.find(' '));
+  const size_t bar = line.find_first_not_of(' ', word.size());
+  if (bar == std::string_view::npos || !line.substr(bar).starts_with("| ")) return {"", line};
+  for (const std::string_view role : {"pserver", "trainer"}) {
+    if (!word.starts_with(role)) continue;
+    const std::string_view number = word.substr(role.size());
+    if (number.empty() ||
+        (number[0] == '.' && number.find_first_not_of("0123456789", 1) == std::string_view::npos))
+      return {word, line.substr(bar + 2)};
+  }
+  return {"", line};
+}
+
 std::vector<LoggedLine> merged(std::vector<std::vector<LoggedLine>> processes) {
   std::vector<LoggedLine> out;
   for (std::vector<LoggedLine>& lines : processes)

@@ -13,6 +13,17 @@ namespace paddle {
 // `I1116 09:10:17.123121 …`. Nothing for other lines.
 std::optional<int64_t> log_stamp(std::string_view line);
 
+// A stamp has no year: what would be more than a day after `now` is of the year before, and its
+// stamp then less than those of this year.
+int64_t not_after(int64_t stamp, int64_t now);
+
+// `trainer.0 | I1116 …`, as paddle launch shows the lines of its processes: whose it is, and what
+// that one wrote. `process` is "" for other lines.
+struct NamedLine {
+  std::string_view process, line;
+};
+NamedLine without_name(std::string_view line);
+
 struct LoggedLine {
   std::string process;
   int64_t stamp = 0;  // of the line, or of the last one of its process that has one

@@ -346,6 +346,9 @@ OptionTable logs_options() {
         {"follow", flag, "false", "Go on with what is added, until Ctrl-C", group},
         {"role", text, "", "pserver or trainer: only these", group,
          one_of({"pserver", "trainer", ""})},
+        {"node", integer, "-1",
+         "Only this machine of paddle launch --hosts, from 0; -1: all of them", group,
+         between(-1, 100000)},
         {"since", text, "", "Leave out what is older than this: 90s, 15m, 2h, 1d", group}},
        answer_rows()});
 }

@@ -105,6 +105,12 @@ class Hosts(EndToEnd):
         self.assertNotRegex(done.stderr, r"node\.1 \| trainer\.1 \| I")
         self.assertEqual(len(re.findall(r'"event": ?"pass_ended"', self.text(self.path("events")))), 2 * NODES)
         self.assertEqual(self.left(), {})
+        logs = self.paddle("logs", "--workspace=ws").stdout
+        for i in range(NODES):
+            self.assertRegex(logs, rf"(?m)^node\.{i} \| trainer\.{i} \| I\d{{4}} .* Pass=1 ")
+            self.assertRegex(logs, rf"(?m)^node\.{i} \| pserver\.{i} \| I\d{{4}} .* Server listening")
+        self.assertEqual(set(re.findall(r"(?m)^\S+ \| \S+", self.paddle("logs", "--workspace=ws", "--node=1", "--role=trainer").stdout)),
+                         {"node.1 | trainer.1"})
         # On one machine, and again on the same directories of a file of hosts, without copying.
         shutil.copy(os.path.join(self.package, "data.csv"), self.dir)
         self.paddle("launch", f"--config={self.package}/job.json", f"--worker_num={NODES}", "--num_passes=2", "--save_dir=output",

@@ -45,8 +45,55 @@ class Logs(EndToEnd):
         follower.signal(2)
         follower.wait(0)
 
+    def stamp(self, seconds_ago):
+        return time.strftime("I%m%d %H:%M:%S.000000    50 file.cc:1]", time.localtime(time.time() - seconds_ago))
+
+    def write_log(self, name, text):
+        os.makedirs(self.path("w", "log"), exist_ok=True)
+        self.write(os.path.join("w", "log", name), text)
+
+    def logs(self, *flags):
+        return self.paddle("logs", f"--workspace={self.path('w')}", *flags).stdout.splitlines()
+
+    def test_since(self):
+        """Also of a line that has no time of its own: it belongs to the one before it."""
+        self.write_log("train.0.log", f"{self.stamp(7200)} old\nmore of the old\n{self.stamp(600)} new\nmore of the new\n")
+        self.write_log("server.0.log", f"{self.stamp(7000)} old\n{self.stamp(500)} new\n")
+        texts = lambda lines: [line.split("] ")[-1].split("| ")[-1] for line in lines]  # noqa: E731
+        self.assertEqual(texts(self.logs()), ["old", "more of the old", "old", "new", "more of the new", "new"])
+        for since in ("15m", "0.5h", "1000", "1000s"):
+            self.assertEqual(texts(self.logs(f"--since={since}")), ["new", "more of the new", "new"], since)
+        self.assertEqual(texts(self.logs("--since=550", "--role=pserver")), ["new"])
+        self.assertEqual(self.logs("--since=1s"), [])
+
+    def test_machines(self):
+        """Where paddle launch --hosts was started there is one file for each machine."""
+        for node in (0, 1):
+            self.write_log(f"node.{node}.log", f"launch: begins\npserver.{node} | {self.stamp(30 - node)} listens\n"
+                                                 f"trainer.{node} | {self.stamp(20 - node)} trains\ntrainer.{node} | and so on\n")
+        names = lambda lines: [line.rsplit(" | ", 1)[0].rstrip() for line in lines]  # noqa: E731
+        self.assertEqual(names(self.logs()), ["node.0", "node.1", "node.0 | pserver.0", "node.1 | pserver.1", "node.0 | trainer.0",
+                                              "node.0 | trainer.0", "node.1 | trainer.1", "node.1 | trainer.1"])
+        self.assertEqual(names(self.logs("--node=1")), ["node.1", "node.1 | pserver.1", "node.1 | trainer.1", "node.1 | trainer.1"])
+        self.assertEqual(names(self.logs("--role=trainer", "--node=0")), ["node.0 | trainer.0"] * 2)
+        self.assertEqual({line.index(" | ", 10) for line in self.logs("--role=trainer")}, {18}, "columns")
+        self.refused(self.paddle("logs", f"--workspace={self.path('w')}", "--node=7", check=None), 2, "no logs", "of node 7")
+
+    def test_colours(self):
+        """Each process has one of its own on a terminal."""
+        self.write_log("train.0.log", f"{self.stamp(9)} a\n{self.stamp(7)} b\n")
+        self.write_log("train.1.log", f"{self.stamp(8)} c\n")
+        shown = lambda **how: self.on_terminal("logs", "--workspace=w", **how).splitlines()  # noqa: E731
+        found = [re.match(r"\x1b\[(\d+)m(trainer\.\d) \|\x1b\[0m ", line).groups() for line in shown()]
+        self.assertEqual([name for _, name in found], ["trainer.0", "trainer.1", "trainer.0"])
+        self.assertEqual(found[0], found[2])
+        self.assertNotEqual(found[0][0], found[1][0])
+        self.assertNotIn("\x1b", "".join(shown(term="dumb") + self.logs()))
+
     def test_refusals(self):
         self.refused(self.paddle("logs", f"--workspace={self.path('none')}", check=None), 2, "no logs of paddle launch", "--workspace")
+        self.write_log("train.0.log", "x\n")
+        self.refused(self.paddle("logs", f"--workspace={self.path('w')}", "--node=0", check=None), 2, "--node=0", "paddle launch --hosts")
         self.refused(self.paddle("logs", "--since=soon", check=None), 2, "90s, 15m")
 
 

@@ -26,6 +26,29 @@ TEST_CASE("lines of several processes in the order of time", "[paddle]") {
   CHECK(order == "a1,more of a1,b1,b3,a5,");
 }
 
+TEST_CASE("stamps have no year", "[paddle]") {
+  const auto at = [](const char* line) { return *log_stamp(line); };
+  const int64_t now = at("I0101 00:10:00.000000 x"), before = at("I1231 23:50:00.000000 x");
+  CHECK(not_after(now, now) == now);
+  CHECK(not_after(before, now) < now);
+  CHECK(not_after(before, now) > not_after(at("I1231 23:40:00.000000 x"), now));
+  const int64_t clock_ahead = at("I0101 00:11:00.000000 x");
+  CHECK(not_after(clock_ahead, now) == clock_ahead);
+}
+
+TEST_CASE("whose line it is", "[paddle]") {
+  const auto parts = [](std::string_view line) {
+    const NamedLine found = without_name(line);
+    return std::string(found.process) + "/" + std::string(found.line);
+  };
+  CHECK(parts("trainer.0  | I1116 a | b") == "trainer.0/I1116 a | b");
+  CHECK(parts("pserver | x") == "pserver/x");
+  CHECK(parts("trainer.12 |  indented") == "trainer.12/ indented");
+  for (const char* other :
+       {"launch: x", "trainers | x", "trainer.0", "trainer.0 |", "trainer.x | y", ""})
+    CHECK(parts(other) == std::string("/") + other);
+}
+
 TEST_CASE("times as people write them", "[paddle]") {
   CHECK(parse_duration("90") == 90);
   CHECK(parse_duration("15m") == 900);
