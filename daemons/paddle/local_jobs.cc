@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/suggest.h"
+#include "paddle/output.h"
 
 namespace paddle {
 namespace {
@@ -48,7 +49,14 @@ std::string absolute_of(const SeenProcess& p, const std::string& path) {
   return fs::path(p.directory).append(path).lexically_normal().string();
 }
 
-enum class LocalRole { other, trainer, pserver };
+std::string workspace_of(const SeenProcess& p) {
+  const std::string given = given_value(p, "workspace");
+  std::string out = absolute_of(p, given.empty() ? "." : given);
+  while (out.size() > 1 && (out.ends_with("/") || out.ends_with("/."))) out.pop_back();
+  return out;
+}
+
+enum class LocalRole { other, trainer, alone, pserver };
 
 LocalRole role_of_process(const SeenProcess& p) {
   if (p.words.empty()) return LocalRole::other;
@@ -57,10 +65,11 @@ LocalRole role_of_process(const SeenProcess& p) {
   if (program == "paddle_pserver" || program == "paddle_pserver_main" ||
       (program == "paddle" && command == "pserver"))
     return LocalRole::pserver;
-  const bool trains = program == "paddle_trainer" || program.starts_with("python") ||
-                      (program == "paddle" && (command == "trainer" || command == "train"));
-  if (!trains) return LocalRole::other;
-  return given_value(p, "pservers").empty() ? LocalRole::other : LocalRole::trainer;
+  const bool ours = program == "paddle_trainer" ||
+                    (program == "paddle" && (command == "trainer" || command == "train"));
+  if (!ours && !program.starts_with("python")) return LocalRole::other;
+  if (!given_value(p, "pservers").empty()) return LocalRole::trainer;
+  return ours ? LocalRole::alone : LocalRole::other;
 }
 
 LocalJob& job_with(const std::string& pservers, std::vector<LocalJob>& jobs) {
@@ -72,11 +81,7 @@ LocalJob& job_with(const std::string& pservers, std::vector<LocalJob>& jobs) {
 }
 
 void take_options(const SeenProcess& p, LocalJob& job) {
-  const std::string workspace = given_value(p, "workspace");
-  job.workspace = absolute_of(p, workspace.empty() ? "." : workspace);
-  while (job.workspace.size() > 1 &&
-         (job.workspace.ends_with("/") || job.workspace.ends_with("/.")))
-    job.workspace.pop_back();
+  job.workspace = workspace_of(p);
   for (const char* name : {"token_file", "cert_file", "key_file", "ca_file"})
     if (const std::string value = given_value(p, name); !value.empty())
       job.options[name] = absolute_of(p, value);
@@ -162,15 +167,49 @@ std::vector<SeenProcess> own_processes() {
   return out;
 }
 
-std::vector<LocalJob> local_jobs(const std::string& workspace) {
-  std::vector<LocalJob> jobs = jobs_of(own_processes());
-  if (workspace.empty()) return jobs;
+std::vector<LocalRun> runs_of(const std::vector<SeenProcess>& processes) {
+  std::vector<LocalRun> out;
+  for (const SeenProcess& p : processes)
+    if (role_of_process(p) == LocalRole::alone) out.push_back({workspace_of(p), p.id});
+  return out;
+}
+
+template <class Found>
+static std::vector<Found> of_workspace(std::vector<Found> all, const std::string& workspace) {
+  if (workspace.empty()) return all;
   std::error_code error;
   const fs::path wanted = fs::weakly_canonical(workspace, error);
-  std::erase_if(jobs, [&](const LocalJob& job) {
-    return fs::weakly_canonical(job.workspace, error) != wanted;
+  std::erase_if(all, [&](const Found& found) {
+    return fs::weakly_canonical(found.workspace, error) != wanted;
   });
-  return jobs;
+  return all;
+}
+
+std::vector<LocalJob> local_jobs(const std::string& workspace) {
+  return of_workspace(jobs_of(own_processes()), workspace);
+}
+std::vector<LocalRun> local_runs(const std::string& workspace) {
+  return of_workspace(runs_of(own_processes()), workspace);
+}
+
+std::string last_logged(int64_t process) {
+  std::error_code error;
+  for (const auto& entry :
+       fs::directory_iterator(fs::path("/proc") / std::to_string(process) / "fd", error)) {
+    std::error_code gone;
+    const std::string target = fs::read_symlink(entry.path(), gone).string();
+    if (gone || target.find(".log.INFO.") == std::string::npos) continue;
+    std::ifstream file(target, std::ios::binary | std::ios::ate);
+    constexpr std::streamoff enough = 16384;
+    const std::streamoff size = file.tellg();
+    file.seekg(std::max<std::streamoff>(0, size - enough));
+    std::string line, last;
+    while (std::getline(file, line))
+      if (log_letter(line) != '\0') last = line;
+    const std::string_view message = log_message(last);
+    return std::string(message.substr(std::min(message.find_first_not_of(' '), message.size())));
+  }
+  return "";
 }
 
 std::string describe(const LocalJob& job) {

@@ -35,6 +35,17 @@ std::vector<SeenProcess> own_processes();
 // Those of `workspace`, or all where it is "".
 std::vector<LocalJob> local_jobs(const std::string& workspace);
 
+// A job that trains in one process and has no pservers to ask.
+struct LocalRun {
+  std::string workspace;  // absolute
+  int64_t process = 0;
+};
+// Pure.
+std::vector<LocalRun> runs_of(const std::vector<SeenProcess>& processes);
+std::vector<LocalRun> local_runs(const std::string& workspace);
+// What such a process has logged last: "Pass=3 Batch=40 …"; "" where that cannot be read.
+std::string last_logged(int64_t process);
+
 // "ws: pservers 127.0.0.1:7164, trainers 812 and 813"
 std::string describe(const LocalJob& job);
 

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/run_main.h"
+#include "base/wrap.h"
 #include "obs/plot.h"
 #include "options/program.h"
 #include "options/tables.h"
@@ -69,11 +70,28 @@ class Curve {
   uint64_t step_ = 0;
 };
 
+// Jobs of one process: their logs say how far they are.
+void list_runs(std::ostream& out, const std::vector<LocalRun>& runs) {
+  if (runs.empty()) return;
+  out << "without pservers, so that only their logs say how far they are:\n";
+  for (const LocalRun& run : runs) {
+    const std::string last = last_logged(run.process);
+    out << "  " << run.workspace << ": process " << run.process << (last.empty() ? "" : ": ")
+        << one_line(last) << "\n";
+  }
+}
+
 // The job to look at where none was named: the only one of this user here. Says on stderr which
 // that is. False where there are several, which are listed.
 bool find_job(Options& options) {
   const std::string& workspace = options.text("workspace");
   const std::vector<LocalJob> jobs = local_jobs(workspace);
+  const std::vector<LocalRun> runs = local_runs(workspace);
+  if (jobs.empty() && !runs.empty() && !options.flag("json")) {
+    list_runs(std::cout, runs);
+    std::cout << std::flush;
+    return false;
+  }
   if (jobs.empty()) {
     require(workspace.empty(), Error::Kind::config, "no job with pservers runs in ", workspace,
             is_file(workspace + "/job/events.jsonl")
@@ -87,6 +105,7 @@ bool find_job(Options& options) {
   if (jobs.size() > 1) {
     std::cout << jobs.size() << " jobs run here; name one by --workspace or --pservers:\n";
     for (const LocalJob& job : jobs) std::cout << "  " << describe(job) << "\n";
+    list_runs(std::cout, runs);
     std::cout << std::flush;
     return false;
   }
@@ -95,6 +114,7 @@ bool find_job(Options& options) {
   for (const auto& [name, value] : jobs[0].options)
     if (!options.given(name)) options.replace(name, value, source);
   std::cerr << describe(jobs[0]) << std::endl;
+  list_runs(std::cerr, runs);
   return true;
 }
 

@@ -38,6 +38,16 @@ class LocalStatus(EndToEnd):
         self.refused(self.paddle("status", "--workspace=ws", check=None), 2, "no job with pservers runs in ws", "it has ended")
         self.refused(self.paddle("status", "--workspace=nowhere", check=None), 2, "no job with pservers runs in nowhere", "--pservers")
 
+    def test_a_job_of_one_process(self):
+        """No pserver can be asked: its log says how far it is."""
+        job = Process(self.dir, "train")
+        self.addCleanup(job.kill)
+        job.start(PADDLE, "train", f"--config={write_job(self)}", "--num_passes=1000000", "--saving_period=1000000", "--workspace=alone")
+        found = rf"(?m)^  {re.escape(self.path('alone'))}: process {job.pid}: Pass=\d+ Batch=\d+ "
+        until(lambda: re.search(found, self.look("alone")), lambda: self.look("alone") + job.log()[-2000:])
+        everything = self.paddle("status")
+        self.assertRegex(everything.stdout + everything.stderr, found)
+
     def test_a_pserver_without_trainers(self):
         server, port = Process(self.dir, "pserver"), free_ports(1)
         self.addCleanup(server.kill)

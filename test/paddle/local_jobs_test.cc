@@ -55,6 +55,17 @@ TEST_CASE("local jobs", "[paddle]") {
                    seen(5, {"grep", "--pservers=h:1"})})
               .empty());
   }
+  SECTION("of one process have no pservers") {
+    const auto runs = runs_of({seen(1, {"paddle", "train", "--config=x", "--workspace=ws/"}),
+                               seen(2, {"/usr/bin/paddle_trainer", "--config=y"}),
+                               seen(3, {"paddle", "trainer", "--pservers=h:1"}),
+                               seen(4, {"python3", "x.py"}), seen(5, {"paddle", "status"})});
+    REQUIRE(runs.size() == 2);
+    CHECK(runs[0].workspace == "/srv/a/ws");
+    CHECK(runs[0].process == 1);
+    CHECK(runs[1].workspace == "/srv/a");
+    CHECK(last_logged(0).empty());
+  }
 }
 
 TEST_CASE("the processes of this user", "[paddle]") {
