@@ -19,6 +19,7 @@
 #include "paddle/flags.h"
 #include "paddle/help_topics.h"
 #include "paddle/launch_plan.h"
+#include "paddle/layer_examples.h"
 #include "paddle/run.h"
 #include "pserver/pserver.h"
 #include "trainer/trainer.h"
@@ -66,6 +67,9 @@ int print_version(std::span<const std::string> words) {
 int train(std::span<const std::string> words) { return trainer_main(words, "paddle train"); }
 int trainer(std::span<const std::string> words) { return trainer_main(words, "paddle trainer"); }
 
+int list_layers(std::span<const std::string> words) {
+  return list_layers_main(words, layer_examples());
+}
 int completion(std::span<const std::string> words);
 int print_man_page(std::span<const std::string> words);
 
@@ -95,7 +99,7 @@ std::vector<Command> commands() {
       {"dump_config", "Print the programs that a job file makes", dump_config_main},
       {"make_diagram", "Write the network of a job file as a Graphviz file", make_diagram_main},
       {"make_clicks", "Write click logs with a known best AUC, to try jobs on", make_clicks_main},
-      {"list_layers", "Print what job files may hold; with a name explain it", list_layers_main},
+      {"list_layers", "Print what job files may hold; with a name explain it", list_layers},
       {"list_events", "Print the events that --event_file gets", list_events},
       {"list_metrics", "Print the metrics that --http_port gives", list_metrics},
       {"completion", "Print what bash, zsh or fish need to complete words", completion},

@@ -101,7 +101,13 @@ void page_keys(const std::string& prefix, const std::vector<Parameter>& paramete
   }
 }
 
-void print_page() {
+// A layer's row of a job file, in one line.
+std::string example_row(const Section& s, const Entry& e, const LayerExamples& examples) {
+  const auto found = examples.find(e.name);
+  return s.kind != "layer" || found == examples.end() ? "" : found->second;
+}
+
+void print_page(const LayerExamples& examples) {
   bool first = true;
   for (const Section& s : all_sections()) {
     std::cout << (first ? "" : "\n") << "### " << s.title << "\n";
@@ -111,6 +117,8 @@ void print_page() {
                 << wrapped(text("**`", e.name, "`**: ", escaped(e.meaning)), page_columns, 0)
                 << "\n\n";
       page_keys("", e.parameters);
+      if (const std::string row = example_row(s, e, examples); !row.empty())
+        std::cout << wrapped("- example: `" + row + "`", page_columns) << "\n";
     }
   }
 }
@@ -124,8 +132,10 @@ void plain_keys(const std::string& prefix, const std::vector<Parameter>& paramet
   }
 }
 
-std::string example(const Section& s, const Entry& e) {
+std::string example(const Section& s, const Entry& e, const LayerExamples& examples, int columns) {
   if (s.kind == "object of a job file" || e.name == "all") return "";
+  if (const std::string row = example_row(s, e, examples); !row.empty())
+    return "\n" + wrapped("  " + row, columns, 3) + "\n";
   std::string out =
       text("  {\"", s.kind == "data format" ? "format" : "type", "\": \"", e.name, "\"");
   for (const Parameter& p : e.parameters)
@@ -133,15 +143,15 @@ std::string example(const Section& s, const Entry& e) {
   return "\n" + out + "}\n";
 }
 
-void explain(const Section& s, const Entry& e) {
+void explain(const Section& s, const Entry& e, const LayerExamples& examples) {
   const int columns = ::isatty(STDOUT_FILENO) == 1 ? Terminal(STDOUT_FILENO).columns() : 80;
   std::cout << wrapped(text(e.name, ", ", s.kind, ": ", e.meaning), columns) << "\n"
-            << example(s, e) << "\n";
+            << example(s, e, examples, columns) << "\n";
   if (e.parameters.empty()) std::cout << "  (no keys of its own)\n";
   plain_keys("", e.parameters, columns);
 }
 
-void explain_all(const std::string& name) {
+void explain_all(const std::string& name, const LayerExamples& examples) {
   std::vector<std::string> known;
   bool found = false;
   for (const Section& s : all_sections())
@@ -149,7 +159,7 @@ void explain_all(const std::string& name) {
       known.push_back(e.name);
       if (e.name != name) continue;
       if (found) std::cout << "\n";
-      explain(s, e);
+      explain(s, e, examples);
       found = true;
     }
   require(found, Error::Kind::config,
@@ -175,7 +185,7 @@ void print_gpu_ops() {
 
 }  // namespace
 
-int list_layers_main(std::span<const std::string> arguments) {
+int list_layers_main(std::span<const std::string> arguments, const LayerExamples& examples) {
   if (answer_usage(arguments,
                    "usage: paddle list_layers [NAME … | --device=cuda]\n"
                    "Prints what a job file may hold: layers, optimizers, schedules, initializers\n"
@@ -188,10 +198,10 @@ int list_layers_main(std::span<const std::string> arguments) {
     std::cout << std::flush;
     return 0;
   }
-  if (arguments.empty()) print_page();
+  if (arguments.empty()) print_page(examples);
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (i > 0) std::cout << "\n";
-    explain_all(arguments[i]);
+    explain_all(arguments[i], examples);
   }
   std::cout << std::flush;
   return 0;

@@ -1,6 +1,7 @@
 // The trainer program: `paddle train`, `paddle_trainer`.
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 
@@ -18,7 +19,9 @@ int dump_config_main(std::span<const std::string> arguments);
 int make_diagram_main(std::span<const std::string> arguments);
 
 // paddle list_layers [NAME …]: what a job file may hold (layers, optimizers, schedules,
-// initializers, …), as Markdown on stdout; or what these are, as plain text.
-int list_layers_main(std::span<const std::string> arguments);
+// initializers, …), as Markdown on stdout; or what these are, as plain text. `examples` are
+// rows of job files by the type of their layer.
+using LayerExamples = std::map<std::string, std::string>;
+int list_layers_main(std::span<const std::string> arguments, const LayerExamples& examples);
 
 }  // namespace paddle

@@ -30,6 +30,19 @@ class LayerExamples(EndToEnd):
         for layer in NOT_IN_A_JOB:
             self.assertIn(f"`{layer}`", self.page.split("## Not in a job file")[1])
 
+    def test_the_list_of_layers_shows_them(self):
+        """docs/job-files.md is this list."""
+        layers = self.paddle("list_layers").stdout.split("### Layers\n")[1].split("\n### ")[0]
+        shown = {}
+        for part in layers.split("\n**`")[1:]:
+            name = part.split("`")[0]
+            if found := re.search(r"(?s)\n- example: `(.*?)`", part):
+                shown[name] = json.loads(found[1])
+        first = {}
+        for row in self.rows:
+            first.setdefault(row["type"], row)
+        self.assertEqual(shown, first)
+
     def test_the_program_takes_them(self):
         program = self.paddle("dump_config", self.job(self.rows)).stdout
         for op in ("conv2d", "sequence_pool", "huber_loss", "nce", "gather_nd", "sgd"):

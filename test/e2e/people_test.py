@@ -226,7 +226,8 @@ class Help(People):
     def test_one_layer(self):
         out = self.paddle("list_layers", "fc").stdout
         self.assertRegex(out, r"^fc, layer: ")
-        self.assertIn('{"type": "fc", "input": …', out)
+        self.assertIn('{"type": "fc", "name": "hidden", "input": ["x", "y"], "size": 16', out)
+        self.assertIn('{"type": "get_tensor_from_selected_rows", "input": …}', self.paddle("list_layers", "get_tensor_from_selected_rows").stdout)
         self.assertRegex(out, r"(?m)^  size \(integer, required\): ")
         self.assertNotIn("conv2d", out)
         for line in out.split("\n"):

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
+#include "paddle/layer_examples.h"
+
 using namespace paddle;
 
 TEST_CASE("pages of the documentation", "[paddle]") {
@@ -21,4 +23,15 @@ TEST_CASE("pages of the documentation", "[paddle]") {
   CHECK(find_page("1-first-model") == find_page("tutorial/1-first-model"));
   CHECK(find_page("mode") == nullptr);
   CHECK(find_page("") == nullptr);
+}
+
+TEST_CASE("examples of layers", "[paddle]") {
+  const LayerExamples found = examples_of(
+      "# A page\n\n```json\n\"inputs\": [\n  {\"name\": \"x\"}\n]\n```\n\n"
+      "```json\n{\"type\": \"fc\", \"input\": \"x\",\n \"act\": \"relu\"},\n{\"type\": \"fc\", "
+      "\"input\": \"y\"},\n{\"type\": \"abs\", \"input\": \"x\"}\n```\nmore");
+  CHECK(found == LayerExamples{{"fc", R"({"type": "fc", "input": "x", "act": "relu"})"},
+                               {"abs", R"({"type": "abs", "input": "x"})"}});
+  CHECK(layer_examples().size() > 100);
+  CHECK(examples_of("```json").empty());
 }
