@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/file.h"
 #include "base/secret.h"
 
@@ -19,9 +20,13 @@ std::string JobPage::show(bool for_all) {
                  : "watch the job at " + page_.address();
 }
 
-void JobPage::keep() const {
+void JobPage::keep() {
   ::unlink(address_file().c_str());
   write_file_atomically(workspace_ + "/job/events.jsonl", page_.feed().lines());
+  page_.end(
+      text("The job is over, and with it the server of this page. To see it again: paddle ui "
+           "--workspace=",
+           workspace_));
 }
 
 }  // namespace paddle

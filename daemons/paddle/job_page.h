@@ -21,8 +21,8 @@ class JobPage {
   void watch(const Endpoints& shards, const wire::Credentials& credentials, const Watching& what) {
     page_.watch(shards, credentials, what);
   }
-  // The job has ended.
-  void keep() const;
+  // The job has ended: browsers that follow it learn that.
+  void keep();
 
  private:
   std::string address_file() const { return workspace_ + "/job/page.txt"; }

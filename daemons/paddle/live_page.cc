@@ -5,6 +5,7 @@
 #include <sys/random.h>
 
 #include <chrono>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -15,6 +16,7 @@ namespace paddle {
 namespace {
 
 constexpr double answer_within = 3;
+constexpr auto end_within = std::chrono::seconds(1);
 constexpr auto watched_period = std::chrono::seconds(1), idle_period = std::chrono::seconds(5);
 
 // 128 random bits, for an address that nobody guesses.
@@ -35,6 +37,39 @@ bool same(const std::string& a, const std::string& b) {
 }
 
 }  // namespace
+
+// A browser that follows the stream.
+class LivePage::Follower {
+ public:
+  explicit Follower(LivePage& page) : page_(page) {
+    const std::scoped_lock lock(page_.mutex_);
+    ++page_.followers_;
+  }
+  ~Follower() { leave(); }
+  Follower(const Follower&) = delete;
+  Follower& operator=(const Follower&) = delete;
+
+  std::string next() {
+    if (std::string part = page_.feed_.since(cursor_, Clock::now()); !part.empty()) return part;
+    if (told_) leave();  // it is called again when what it gave was sent
+    const std::scoped_lock lock(page_.mutex_);
+    if (told_ || !page_.end_) return "";
+    told_ = true;
+    return "event: end\ndata: " + JsonObject().add("words", *page_.end_).done() + "\n\n";
+  }
+
+ private:
+  void leave() {
+    const std::scoped_lock lock(page_.mutex_);
+    if (std::exchange(left_, true)) return;
+    --page_.followers_;
+    page_.changed_.notify_all();
+  }
+
+  LivePage& page_;
+  Feed::Cursor cursor_;
+  bool told_ = false, left_ = false;
+};
 
 LivePage::LivePage(const std::string& host, int64_t port, const std::string& title)
     : title_(title), key_(new_key()) {
@@ -65,9 +100,7 @@ HttpReply LivePage::answer(const HttpRequest& request) {
   if (request.path != "/events") return {.status = 404, .body = "there is / and /events\n"};
   HttpReply out{.type = "text/event-stream"};
   out.body = "event: begin\ndata: " + JsonObject().add("title", title_).done() + "\n\n";
-  out.more = [this, cursor = Feed::Cursor{}]() mutable {
-    return feed_.since(cursor, Clock::now());
-  };
+  out.more = [follower = std::make_shared<Follower>(*this)] { return follower->next(); };
   return out;
 }
 
@@ -79,6 +112,12 @@ void LivePage::watch(const Endpoints& endpoints, const wire::Credentials& creden
   asking_ = std::thread(
       [this, endpoints, credentials, what] { ask_again_and_again(endpoints, credentials, what); });
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void LivePage::end(const std::string& words) {
+  std::unique_lock lock(mutex_);
+  end_ = words;
+  changed_.wait_for(lock, end_within, [this] { return followers_ == 0; });
 }
 
 void LivePage::ask_again_and_again(const Endpoints& endpoints, const wire::Credentials& credentials,

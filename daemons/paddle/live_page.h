@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -34,17 +35,24 @@ class LivePage {
   // Asks the shards again and again from here on: every second while a browser shows the page.
   void watch(const Endpoints& endpoints, const wire::Credentials& credentials,
              const Watching& what);
+  // The job is over: browsers get what is left and these words, and do not ask again. Waits until
+  // they have them, for a second at most.
+  void end(const std::string& words);
 
  private:
+  class Follower;
+
   HttpReply answer(const HttpRequest& request);
   void ask_again_and_again(const Endpoints& endpoints, const wire::Credentials& credentials,
                            const Watching& what);
 
   const std::string title_, key_;
   Feed feed_;
-  std::mutex mutex_;  // of stop_
+  std::mutex mutex_;  // of the next four
   std::condition_variable changed_;
   bool stop_ = false;
+  size_t followers_ = 0;  // that have not been told of the end
+  std::optional<std::string> end_;
   std::thread asking_;
   std::unique_ptr<HttpServer> server_;  // ends first
 };

@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import time
 import unittest
 
 import browser
@@ -77,6 +78,26 @@ class Page(EndToEnd):
         again = lines_of(self, address, lambda found: any(e.get("event") == "exit" for e in found))
         self.assertIn("joined", {e.get("event") for e in again})
 
+    @unittest.skipIf(browser.missing(), f"needs {browser.missing()}")
+    def test_the_end_of_a_job(self):
+        """Who has the page open sees that the job has finished, and not that the page's server is gone."""
+        launch = Process(self.dir, "launch")
+        self.addCleanup(launch.kill)
+        launch.start(PADDLE, "launch", f"--config={write_job(self)}", "--num_passes=600", "--saving_period=1000", "--min_block_size=64", "--workspace=w")
+        page = browser.Browser(self)
+        page.open(launch.wait_line(r"watch the job at (\S+)"))
+        until(lambda: page.text("state") == "training", lambda: page.text("state") + launch.log()[-3000:])
+        launch.wait(0)
+        until(lambda: "the server of this page" in page.text("wait"), lambda: page.text("wait"))
+        self.assertEqual(page.text("state"), "finished")
+        self.assertEqual(page.text("wait").strip(), "The job is over, and with it the server of this page. To see it again: paddle ui --workspace=w")
+        self.assertRegex(page.text("tiles"), r"Step\s+6000\s+Pass\s+600\s+of 600, batch 10 of 10")
+        self.assertRegex(page.text("since"), r"2 trainers, 2 pserver ports, seen for \d+ s, until \d\d:\d\d:\d\d")
+        self.assertNotIn("not answer", page.text("cluster") + page.text("timeline"))
+        self.assertEqual(page.text("trainers").count("finished"), 2)
+        self.assertEqual(page.errors(), [])
+        self.picture(page, "finished")
+
     def test_refusals(self):
         self.refused(self.paddle("ui", check=None), 2, "--pservers", "--event_file", "--workspace")
         self.refused(self.paddle("ui", "--event_file=nothing.jsonl", check=None), 2, "nothing.jsonl")
@@ -96,7 +117,8 @@ class Page(EndToEnd):
         lost = f"127.0.0.1:{cluster.ports[1][0]}"
         until(lambda: f"pserver {lost} does not answer" in page.text("timeline"), lambda: page.text("timeline"))
         until(lambda: page.text("state") == "waiting", lambda: page.text("state"))
-        self.assertIn(f"Pserver {lost} does not answer", page.text("wait"))
+        self.assertRegex(page.text("wait"), rf"Pserver {lost} does not answer \(Connection refused\), and the trainers wait for it\. "
+                                            r"Started again, it goes on from its snapshot of step \d+\.")
         self.picture(page, "lost")
         cluster.start_server(1)
         until(lambda: f"pserver {lost} was started again" in page.text("timeline"), lambda: page.text("timeline"))
@@ -260,6 +282,77 @@ class Page(EndToEnd):
         self.press(page, "26 × lookup_table, parameter [100, 8]")
         self.assertIn("id25", page.text("op-details"))
         self.assertLessEqual(page.run("return document.getElementById('network').scrollWidth"), 1280)
+        self.assertEqual(page.errors(), [])
+
+    def lines_of_job(self, trainers, steps, more=()):
+        """Events of a job that goes on, and since when."""
+        begin = time.time() - 3 * 86400
+        common = {"role": "trainer"}
+        lines = [{"event": "started", "job": "long", "time": begin, "process": "h:0"}]
+        for t in range(trainers):
+            lines += [{"event": "joined", "trainer": t, "trainers": trainers, "step": 0, "time": begin, "process": f"h:{t}"}]
+            lines += [{"event": "progress", "trainer": t, "step": s, "pass": 0, "passes": 9, "batch": s, "batches": 10 ** 6, "samples": s,
+                       "samples_per_second": 5, "cost": 7 / s + t / 100, "evaluators": {"auc": 1 - 1 / (s + 1)}, "time": begin + s, "process": f"h:{t}"}
+                      for s in range(1, steps)]
+        return "".join(json.dumps({**common, **line}) + "\n" for line in [*lines, *more])
+
+    @unittest.skipIf(browser.missing(), f"needs {browser.missing()}")
+    def test_who_hears_the_page(self):
+        """What a screen reader is given: roles, names, what the curve says, and that nothing is said again while it is the same."""
+        _, address = self.ui("--event_file=" + self.write("events.jsonl", self.lines_of_job(2, 50)))
+        page = browser.Browser(self)
+        page.open(address)
+        until(lambda: "Nobody waits" in page.text("wait"), lambda: page.text("state"))
+        chart = page.driver.find_element("id", "chart")
+        heard = lambda: chart.get_attribute("aria-valuetext")  # noqa: E731
+        self.assertEqual(heard(), "trainer 0: from 7 at step 1 to 0.1429 at step 49, trainer 1: from 7.01 at step 1 to 0.1529 at step 49")
+        self.assertIn("Curve of cost over steps", chart.get_attribute("aria-label"))
+        page.run("arguments[0].focus()", chart)
+        from selenium.webdriver.common.keys import Keys
+        chart.send_keys(Keys.HOME)
+        until(lambda: heard() == "trainer 0: 7 at step 1, trainer 1: 7.01 at step 1", heard)
+        self.assertEqual(chart.get_attribute("aria-valuenow"), "1")
+        page.run("const m = document.getElementById('metric'); m.value = 'auc'; m.dispatchEvent(new Event('input'))")
+        until(lambda: "Curve of auc" in chart.get_attribute("aria-label"), lambda: chart.get_attribute("aria-label"))
+        # What is drawn again and is the same stays: nothing is announced, and what was selected stays selected.
+        page.run("window.changes = 0; const o = new MutationObserver(l => window.changes += l.length);"
+                 "for (const id of ['wait', 'state', 'tiles', 'timeline', 'latest', 'trainers', 'messages', 'title', 'since', 'reading'])"
+                 "  o.observe(document.getElementById(id), {childList: true, characterData: true, subtree: true}); show(); show();")
+        self.assertEqual(page.run("return new Promise(done => setTimeout(() => done(window.changes), 0))"), 0)
+        tree = page.driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
+        nodes = [(n["role"]["value"], n.get("name", {}).get("value", "")) for n in tree if not n.get("ignored") and "role" in n]
+        self.assertEqual([n for n in nodes if n[0] in ("button", "combobox", "slider", "checkbox", "link", "region", "navigation") and not n[1]], [])
+        self.assertEqual({"Overview", "Cluster", "Model", "Recovery", "Warnings and errors"} - {name for role, name in nodes if role == "heading"}, set())
+        self.assertTrue({"main", "navigation", "status", "table", "slider"} <= {role for role, _ in nodes}, nodes)
+        # A pass that ends once more after a rollback, without a batch, is no cost of 0.
+        page.run("take({event: 'pass_ended', role: 'trainer', trainer: 0, step: 49, pass: 0, batches: 0, samples: 0, cost: 0, evaluators: {}, "
+                 "time: model.last, process: 'h:0'}); show();")
+        self.assertGreater(page.run("return model.points.get(0).pop().cost"), 0)
+        # The day stands by what was not today.
+        self.assertRegex(page.text("timeline"), r"[A-Z][a-z]{2} \d+,? \d\d:\d\d:\d\d\s*trainer 0 joined")
+        self.assertEqual(page.errors(), [])
+
+    @unittest.skipIf(browser.missing(), f"needs {browser.missing()}")
+    def test_many_trainers_and_a_slow_one(self):
+        """40 curves; and whoever the others wait for again and again is named, though the job goes on."""
+        _, address = self.ui("--event_file=" + self.write("events.jsonl", self.lines_of_job(40, 200)))
+        page = browser.Browser(self)
+        page.open(address)
+        until(lambda: page.run("return document.querySelectorAll('#chart path').length") == 40, lambda: page.text("state"))
+        page.run("""for (const t of model.trainers.values()) for (let s = 200; s < 5900; ++s) progress(t, {...t.progress, step: s, cost: 1 / s}); show();""")
+        self.assertEqual(page.run("return document.querySelectorAll('#chart path').length"), 40)
+        look = """const shard = {endpoint: "h:1", answered: true, state: "ready", step: arguments[0], trainers: [], slices: [], tables: [], snapshots: [],
+                    bytes_in: 0, bytes_out: 0, memory: 1, cpu_seconds: 0, uptime: 1, steps_per_second: 1, waiting: "", mode: "sync"};
+                  const member = (id, lacking) => ({id, lacking, state: "joined", step: 1, pass: 0, passes: 1, samples_per_second: 1, cost: 1, bytes_in: 0,
+                    bytes_out: 0, doing: "", error: "", process: "h:" + id});
+                  takeStatus({shards: [shard], trainers: [member(0, arguments[1]), member(1, arguments[2])]}); show();"""
+        for i in range(15):
+            page.run(look, i, 0, 4)
+        self.assertEqual(page.text("wait").strip(), "Trainer 1 is slower than the others: whenever one looks, they wait for its gradients.")
+        self.assertEqual(page.text("state"), "training")
+        for i in range(15):
+            page.run(look, i, i % 2, (i + 1) % 2)
+        self.assertEqual(page.text("wait").strip(), "Nobody waits for long.")
         self.assertEqual(page.errors(), [])
 
     def picture(self, page, name):

@@ -20,7 +20,7 @@ const stateWord = s => make("span", {class: stateClass(s)}, s);
 function picture() {
   if (!status) return;
   const shards = status.shards, members = status.trainers;
-  if (!members.length || shards.length * members.length > 400) { $("picture").replaceChildren(); return; }
+  if (!members.length || shards.length * members.length > 400) { fill("picture"); return; }
   const narrow = document.documentElement.clientWidth < 500, width = Math.max(300, $("picture").clientWidth || 800);
   const gap = 34, height = 24 + gap * Math.max(shards.length, members.length), box = narrow ? 104 : 190;
   const y = (i, n) => 12 + height / 2 + (i - (n - 1) / 2) * gap - 12;
@@ -62,8 +62,8 @@ function load() {
       `${known.reduce((a, s) => of(s) > of(a) ? s : a).endpoint} has ${factor.toFixed(1)} times the mean traffic.`);
     words.push(held < 1.2 ? "The memory is even." : `${known.reduce((a, s) => s.memory > a.memory ? s : a).endpoint} holds ${held.toFixed(1)} times the mean memory.`);
   }
-  $("skew").textContent = words.join(" ");
-  $("load").replaceChildren(...known.map(s => make("div", {class: "bar"}, make("span", {}, narrow ? shortName(s.endpoint) : s.endpoint), make("b", {style: `width:${Math.max(0.5, 100 * of(s) / most)}%`}),
+  say("skew", words.join(" "));
+  fill("load", ...known.map(s => make("div", {class: "bar"}, make("span", {}, narrow ? shortName(s.endpoint) : s.endpoint), make("b", {style: `width:${Math.max(0.5, 100 * of(s) / most)}%`}),
     make("span", {}, s.load ? `${size(Math.round(of(s)))}/s, ${Math.round(100 * s.load.cpu)} % CPU` : "–"))));
 }
 // Of gradients by the versions that they lagged: 0, 1, 2 to 3, …
@@ -119,10 +119,10 @@ function cluster() {
     [...model.trainers.values()].map(t => [[t.id, "n"], [stateWord(t.state)], [t.progress ? t.progress.step : "–", "n"],
       [t.progress && t.progress.passes ? `${Math.min(t.progress.pass + 1, t.progress.passes)}/${t.progress.passes}` : "–", "n"],
       [t.progress ? count(t.progress.samples_per_second) : "–", "n"], [t.progress ? short(t.progress.cost) : "–", "n"], ["–", "n"], ["–", "n"], [t.waiting, "wide"], [t.process]]);
-  $("trainers").replaceChildren(rows.length ? table([["id", "n"], ["state"], ["step", "n"], ["pass", "n"], ["samples/s", "n"], ["cost", "n"],
+  fill("trainers", rows.length ? table([["id", "n"], ["state"], ["step", "n"], ["pass", "n"], ["samples/s", "n"], ["cost", "n"],
     ["sent", "n"], ["received", "n"], ["doing"], ["process"]], rows) : make("p", {class: "soft"}, "No trainer is known yet."));
-  if (!status) { $("shards").replaceChildren(make("p", {class: "soft"}, "The events of a job do not tell of its pservers; paddle ui --pservers=… asks them.")); $("sizes").replaceChildren(); $("load").replaceChildren(); $("skew").textContent = ""; details(); return; }
-  $("shards").replaceChildren(table([["address"], ["state"], ["step", "n"], ["steps/s", "n"], ["memory", "n"], ["received", "n"], ["sent", "n"], ["CPU time", "n"],
+  if (!status) { fill("shards", make("p", {class: "soft"}, "The events of a job do not tell of its pservers; paddle ui --pservers=… asks them.")); fill("sizes"); fill("load"); say("skew", ""); details(); return; }
+  fill("shards", table([["address"], ["state"], ["step", "n"], ["steps/s", "n"], ["memory", "n"], ["received", "n"], ["sent", "n"], ["CPU time", "n"],
       ["slices", "n"], ["last snapshot", "n"], ["running for", "n"]],
     status.shards.map(s => s.answered ? [[s.endpoint], [stateWord(s.state)], [s.step, "n"], [short(s.steps_per_second), "n"], [size(s.memory), "n"],
       [size(s.bytes_in), "n"], [size(s.bytes_out), "n"], [duration(s.cpu_seconds), "n"], [s.slices.length, "n"],

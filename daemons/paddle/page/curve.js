@@ -12,7 +12,7 @@ function tiles() {
     ["Time left", left === null ? "–" : duration(left)],
   ];
   for (const [name, value] of p ? Object.entries(p.evaluators || {}).slice(0, 3) : []) rows.push([name, short(value)]);
-  $("tiles").replaceChildren(...rows.map(([k, v, more]) => make("div", {}, make("dt", {}, k), make("dd", {}, v, more ? make("small", {}, more) : ""))));
+  fill("tiles", ...rows.map(([k, v, more]) => make("div", {}, make("dt", {}, k), make("dd", {}, v, more ? make("small", {}, more) : ""))));
 }
 
 // ---- the curve
@@ -53,10 +53,11 @@ function curve() {
   if (!values.length) {
     parts.push(draw("text", {x: width / 2, y: height / 2, "text-anchor": "middle"}, zoom ? "no numbers between these steps" : "no numbers yet"));
     svg.replaceChildren(...parts);
-    $("legend").replaceChildren();
+    fill("legend");
+    describe(series, metric);
     return;
   }
-  let low = Math.min(...values), high = Math.max(...values);
+  let low = values.reduce((a, v) => Math.min(a, v)), high = values.reduce((a, v) => Math.max(a, v));
   if (low === high) { low -= Math.abs(low) * 0.1 || 1; high += Math.abs(high) * 0.1 || 1; if (log && low <= 0) low = high / 10; }
   const steps = series.flatMap(s => [s.points[0].step, s.points[s.points.length - 1].step]);
   const first = Math.min(...steps), last = Math.max(first + 1, ...steps), f = log ? Math.log10 : v => v;
@@ -73,7 +74,7 @@ function curve() {
   }
   for (const s of series) {
     const d = thin(s.points.filter(p => !log || p.value > 0), 1500).map((p, i) => `${i ? "L" : "M"}${x(p.step).toFixed(1)} ${y(p.value).toFixed(1)}`).join("");
-    parts.push(draw("path", {d, fill: "none", stroke: colour(s.id), "stroke-width": 1.8, "stroke-linejoin": "round"}));
+    parts.push(draw("path", {d, fill: "none", stroke: colour(s.id), "stroke-dasharray": s.id % 16 < 8 ? "none" : "7 3", "stroke-width": 1.8, "stroke-linejoin": "round"}));
   }
   for (const t of model.tests) {
     const v = valueOf(t, metric);
@@ -93,17 +94,29 @@ function curve() {
   const names = series.map(s => make("span", {}, make("i", {style: `background:${colour(s.id)}`}), `trainer ${s.id}`));
   if (model.tests.some(t => valueOf(t, metric) !== undefined)) names.push(make("span", {}, "○ test"));
   names.push(make("span", {}, `${metric}, mean over the present pass, by step`));
-  $("legend").replaceChildren(...names);
+  fill("legend", ...names);
+  describe(series, metric);
+}
+// For those who hear the curve: it is a slider over its steps, whose text is what stands there, or where the curve begins and ends.
+function describe(series, metric) {
+  const svg = $("chart"), at = reading ?? (geometry ? geometry.last : 0);
+  const whole = s => { const a = s.points[0], b = s.points[s.points.length - 1]; return `trainer ${s.id}: from ${short(a.value)} at step ${a.step} to ${short(b.value)} at step ${b.step}`; };
+  const heard = reading !== null && geometry ? readings(reading).join(", ") : series.length ? series.slice(0, 4).map(whole).join(", ") : "no numbers yet";
+  const facts = {"aria-label": `Curve of ${metric} over steps; arrow keys read single points, plus and minus zoom, 0 shows all`,
+    "aria-valuemin": geometry ? Math.round(geometry.first) : 0, "aria-valuemax": geometry ? Math.round(geometry.last) : 0, "aria-valuenow": Math.round(at)};
+  // While a job runs nobody wants to hear each of its steps.
+  if (document.activeElement !== svg || reading !== null || !svg.hasAttribute("aria-valuetext")) facts["aria-valuetext"] = heard;
+  for (const [k, v] of Object.entries(facts)) if (svg.getAttribute(k) !== String(v)) svg.setAttribute(k, v);
+}
+function readings(step) {
+  return geometry.series.map(s => {
+    const near = s.points.reduce((a, p) => Math.abs(p.step - step) < Math.abs(a.step - step) ? p : a);
+    return `trainer ${s.id}: ${short(near.value)} at step ${near.step}`;
+  });
 }
 function read(step) {
   reading = step;
-  if (!geometry || step === null) { $("reading").replaceChildren(); return; }
-  const words = [];
-  for (const s of geometry.series) {
-    const near = s.points.reduce((a, p) => Math.abs(p.step - step) < Math.abs(a.step - step) ? p : a);
-    words.push(`trainer ${s.id}: ${short(near.value)} at step ${near.step}`);
-  }
-  $("reading").replaceChildren(...words.map(w => make("span", {}, w)));
+  fill("reading", ...(geometry && step !== null ? readings(step).map(w => make("span", {}, w)) : []));
 }
 // ---- reading and zooming
 function stepAt(e) {

@@ -1,12 +1,14 @@
-let title = "paddle", connected = false, status = null, model = fresh(), planned = false, reading = null;
+let title = "paddle", connected = null, status = null, model = fresh(), planned = false, reading = null;
 function fresh() {
   return {first: null, last: 0, trainers: new Map(), points: new Map(), tests: [], metrics: new Set(["cost"]), timeline: [], messages: [],
-          ops: [], opsInAll: 0, parameters: new Map(), job: "", ends: 0, failed: null, events: false, rates: []};
+          ops: [], opsInAll: 0, parameters: new Map(), job: "", failed: null, end: null, events: false, looks: [], kept: new Map()};
 }
 function trainer(id) {
   if (!model.trainers.has(id)) model.trainers.set(id, {id, process: "", state: "starting", waiting: "", progress: null, start: null});
   return model.trainers.get(id);
 }
+// The words of a problem, without the address that stands before them already.
+const plain = text => text.replace(/cannot connect to \S+: /, "");
 const note = (time, kind, text, snapshot) => { model.timeline.push({time, kind, text, snapshot}); if (model.timeline.length > 4000) model.timeline.splice(0, 400); };
 function byProcess(process) { for (const t of model.trainers.values()) if (t.process === process) return t; return null; }
 function nameOf(e) {
@@ -19,11 +21,17 @@ function take(e) {
   const of = e.trainer !== undefined && e.role === "trainer" ? trainer(e.trainer) : null;
   if (of && e.process) of.process = e.process;
   switch (e.event) {
-    case "started": if (e.job) model.job = e.job; if (e.role === "trainer") model.events = true; break;
+    case "started":
+      if (e.job) model.job = e.job;
+      if (e.role === "trainer") model.events = true;
+      if (model.failed && model.failed.role === e.role) model.failed = null;  // another process has taken its place
+      break;
     case "joined": of.state = "joined"; of.waiting = ""; note(e.time, "good", `trainer ${e.trainer} joined at step ${e.step}`); break;
-    case "training": of.state = "training"; of.waiting = ""; break;
+    case "training": of.state = "training"; of.waiting = ""; of.passes = e.passes; break;
     case "progress": progress(of, e); break;
-    case "pass_ended": of.waiting = ""; break;
+    // The last that is known of a job that has finished: its last progress is a moment older. After a rollback to the end of a pass it
+    // ends once more, without a batch to take the mean of.
+    case "pass_ended": if (e.samples > 0) progress(of, {samples_per_second: null, passes: of.passes, ...of.progress, ...e, batch: e.batches}); break;
     case "op": if (e.number === 0) model.ops = []; model.opsInAll = e.ops; model.ops[e.number] = e; model.drawn = false; break;
     case "parameter": takeParameter(e); break;
     case "test_result": model.tests.push({step: e.step || stepNow(), cost: e.cost, evaluators: e.evaluators}); break;
@@ -34,12 +42,14 @@ function take(e) {
     case "error": model.messages.push({time: e.time, kind: "bad", text: `${nameOf(e)}: ${e.message}`}); break;
     case "finished": of.state = "finished"; of.waiting = ""; note(e.time, "good", `trainer ${e.trainer} finished`); break;
     case "exit":
-      if (e.role === "trainer") ++model.ends;
-      if (e.code !== 0) { model.failed = `${nameOf(e)} ended with exit code ${e.code}${e.reason ? ": " + e.reason : ""}`; note(e.time, "bad", model.failed); }
+      if (e.code === 0) break;
+      model.failed = {role: e.role, text: `${nameOf(e)} ended with exit code ${e.code}${e.reason ? ": " + e.reason : ""}`};
+      note(e.time, "bad", model.failed.text);
       break;
     case "observed":
+      if (e.kind === "pserver_lost" && isOver()) break;
       if (model.events && (e.kind === "trainer_joined" || e.kind === "trainer_finished" || e.kind === "rollback")) break;
-      note(e.time, e.kind.endsWith("lost") ? "bad" : e.kind === "rollback" ? "warn" : e.kind === "snapshot" ? "soft" : "good", e.text, e.kind === "snapshot"); break;
+      note(e.time, e.kind.endsWith("lost") ? "bad" : e.kind === "rollback" ? "warn" : e.kind === "snapshot" ? "soft" : "good", plain(e.text), e.kind === "snapshot"); break;
     case "listening": note(e.time, "good", `pserver ${e.process} listens on ${e.endpoint}`); break;
   }
   if (model.messages.length > 200) model.messages.shift();
@@ -65,10 +75,13 @@ const stepNow = () => Math.max(0, ...[...model.trainers.values()].map(t => t.pro
 
 // In sync a pserver waits for somebody at almost any moment: only one that makes no step counts.
 function takeStatus(next) {
+  if (isOver() && !next.shards.some(s => s.answered)) return;  // pservers end with their job: what they said last stays
   const before = new Map((status ? status.shards : []).map(s => [s.endpoint, s.step]));
   for (const s of next.shards) s.stands = before.get(s.endpoint) === s.step;
+  for (const s of next.shards) if (s.answered && s.snapshots.length) model.kept.set(s.endpoint, s.snapshots[s.snapshots.length - 1]);
   next.seen = performance.now() / 1000;
   takeLoad(next);
+  model.looks = [...model.looks, new Set(next.trainers.filter(t => t.lacking > 0).map(t => t.id))].slice(-15);
   status = next;
 }
 // Per second, since the status before.
@@ -80,20 +93,43 @@ function takeLoad(next) {
       {bytes: (s.bytes_in + s.bytes_out - b.bytes_in - b.bytes_out) / time, cpu: (s.cpu_seconds - b.cpu_seconds) / time};
   }
 }
+function isOver() {
+  const all = [...model.trainers.values()];
+  return model.end !== null || all.length > 0 && all.every(t => t.state === "finished");
+}
+// In sync the others wait for the trainer whose gradients the open rounds lack. One look says little: of the last ones most.
+function slowest() {
+  const ids = status ? status.trainers.map(t => t.id) : [], looks = model.looks;
+  if (ids.length < 2 || looks.length < 10) return "";
+  const share = id => looks.filter(l => l.has(id)).length / looks.length, slow = ids.filter(id => share(id) > 0.6);
+  if (slow.length !== 1 || ids.some(id => id !== slow[0] && share(id) > 0.3)) return "";
+  return `Trainer ${slow[0]} is slower than the others: whenever one looks, they wait for its gradients.`;
+}
 function waits() {
   const out = [];
+  if (isOver()) return out;
   for (const t of model.trainers.values()) if (t.waiting && t.state !== "finished") out.push(`Trainer ${t.id}: ${t.waiting}`);
   if (status) for (const s of status.shards) {
-    if (!s.answered) out.push(`Pserver ${s.endpoint} does not answer: ${s.problem}`);
+    if (!s.answered) out.push(`Pserver ${s.endpoint} does not answer (${plain(s.problem)}), and the trainers wait for it.` +
+      (model.kept.has(s.endpoint) ? ` Started again, it goes on from its snapshot of step ${model.kept.get(s.endpoint)}.` : ""));
     else if (s.waiting && s.stands) out.push(`Pserver ${s.endpoint}: ${s.waiting}`);
   }
   return [...new Set(out)];
 }
+// [words, class] of what is to be known now.
+function waitWords() {
+  const out = waits().slice(0, 6).map(w => [w, "warn"]);
+  if (model.failed) out.unshift([model.failed.text, "bad"]);
+  if (model.end) out.push([model.end, "soft"]);
+  else if (!out.length && stateNow()[0] === "training") out.push(slowest() ? [slowest(), "warn"] : ["Nobody waits for long.", "soft"]);
+  return out;
+}
 function stateNow() {
-  if (!connected) return ["no connection to the page's server", "bad"];
   const all = [...model.trainers.values()];
   if (model.failed) return ["failed", "bad"];
   if (all.length && all.every(t => t.state === "finished")) return ["finished", "good"];
+  if (model.end !== null) return ["ended", "soft"];
+  if (!connected) return connected === null ? ["connecting", "soft"] : ["no connection to the page's server", "bad"];
   if (waits().length) return ["waiting", "warn"];
   if (all.some(t => t.state === "training")) return ["training", "good"];
   return [all.length ? "starting" : "no trainer yet", "soft"];

@@ -77,12 +77,12 @@ function bins(p) {
 }
 function network() {
   const ops = model.ops.filter(Boolean), all = [...model.parameters.values()];
-  $("network-words").textContent = !ops.length ? (all.length ? "" : "The events of trainer 0 tell of the network; pservers do not know it.") :
-    ops.length < model.opsInAll ? `${ops.length} of ${model.opsInAll} ops.` : `${ops.length} ops, ${all.reduce((a, p) => a + p.elements, 0).toLocaleString("en")} numbers in ${all.length} parameters.`;
+  say("network-words", !ops.length ? (all.length ? "" : "The events of trainer 0 tell of the network; pservers do not know it.") :
+    ops.length < model.opsInAll ? `${ops.length} of ${model.opsInAll} ops.` : `${ops.length} ops, ${all.reduce((a, p) => a + p.elements, 0).toLocaleString("en")} numbers in ${all.length} parameters.`);
   if (ops.length && !model.drawn) { model.drawn = true; drawNetwork(); }
-  if (!ops.length) $("network").replaceChildren();
+  if (!ops.length) fill("network");
   const change = p => p.first === p || p.first.norm === 0 ? "–" : p.norm >= 10 * p.first.norm ? `× ${short(p.norm / p.first.norm)}` : `${p.norm >= p.first.norm ? "+" : "−"}${Math.abs(100 * (p.norm / p.first.norm - 1)).toPrecision(3)} %`;
-  $("parameters").replaceChildren(all.length ? table([["name"], ["shape"], ["numbers", "n"], ["norm", "n"], ["since first seen", "n"], ["mean", "n"], ["min", "n"], ["max", "n"], ["values"], ["of step", "n"]],
+  fill("parameters", all.length ? table([["name"], ["shape"], ["numbers", "n"], ["norm", "n"], ["since first seen", "n"], ["mean", "n"], ["min", "n"], ["max", "n"], ["values"], ["of step", "n"]],
     all.map(p => [[p.name], [p.shape], [count(p.elements), "n"], [short(p.norm), "n"], [change(p), "n"], [short(p.mean), "n"], [short(p.min), "n"], [short(p.max), "n"], [bins(p)], [p.step, "n"]])) :
     make("p", {class: "soft"}, "Nothing is known of them: trainer 0 looks at them before its first batch and after passes (--parameter_period), tables excepted."));
 }

@@ -11,7 +11,7 @@ function joinSnapshots(list) {
 }
 function recovery() {
   const list = [...model.timeline].sort((a, b) => a.time - b.time);
-  if (!list.length) { $("strip").replaceChildren(); $("timeline").replaceChildren(make("li", {class: "soft"}, "Nothing has happened yet.")); return; }
+  if (!list.length) { fill("strip"); fill("timeline", make("li", {class: "soft"}, "Nothing has happened yet.")); return; }
   const width = Math.max(300, $("strip").clientWidth || 800), first = list[0].time, last = Math.max(model.last, first + 1);
   const svg = draw("svg", {viewBox: `0 0 ${width} 44`, role: "img", "aria-label": "The same on a line of time"});
   const x = t => 8 + (width - 16) * (t - first) / (last - first);
@@ -22,13 +22,13 @@ function recovery() {
     svg.append(dot);
   }
   svg.append(draw("text", {x: 8, y: 38}, clock(first)), draw("text", {x: width - 8, y: 38, "text-anchor": "end"}, clock(last)));
-  $("strip").replaceChildren(svg);
-  $("timeline").replaceChildren(...joinSnapshots(list).slice(-60).reverse().map(e => make("li", {}, make("time", {}, clock(e.time)), make("span", {class: e.kind}, e.text))));
+  fill("strip", svg);
+  fill("timeline", ...joinSnapshots(list).slice(-60).reverse().map(e => make("li", {}, make("time", {}, clock(e.time)), make("span", {class: e.kind}, e.text))));
 }
 const line = m => make("li", {}, make("time", {}, clock(m.time)), make("span", {class: m.kind}, m.text));
-function latest() { $("latest").replaceChildren(...model.messages.slice(-3).reverse().map(line)); }
+function latest() { fill("latest", ...model.messages.slice(-3).reverse().map(line)); }
 function messages() {
   const list = model.messages.slice(-20).reverse();
-  $("messages").replaceChildren(...(list.length ? list.map(line) :
+  fill("messages", ...(list.length ? list.map(line) :
     [make("li", {class: "soft"}, "None.")]));
 }
