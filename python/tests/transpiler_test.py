@@ -107,6 +107,30 @@ class Cut(unittest.TestCase):
                     self.assertEqual(t.trainer_num, 2)
                     self.assertTrue(main.global_block().has_var("fc_b@GRAD" + suffix))
 
+    def test_arguments_of_the_old_interface(self):
+        """The table of the Fleet guide: a startup program of one's own, and the endpoint of this process."""
+        main, startup = fluid.Program(), fluid.Program()
+        with fluid.program_guard(main, startup), fluid.unique_name.guard():
+            self.net(width=4)
+        t = fluid.DistributeTranspiler()
+        t.transpile(1, program=main, pservers=TWO, trainers=4, sync_mode=False, startup_program=startup,
+                    current_endpoint="127.0.0.1:6174")
+        self.assertEqual((t.trainer_num, t.sync_mode), (4, False))
+        self.assertFalse(t.get_pserver_program("127.0.0.1:6174").global_block().ops[-1].attr("sync_mode"))
+        self.assertIn("recv", types(startup))
+        self.assertEqual(types(self.startup), [])
+
+    def test_lists_of_pservers_as_the_guides_write_them(self):
+        for written, want in [("ps0.x.com:7164, ps1.x.com", ["ps0.x.com:7164", "ps1.x.com:7164"]),
+                              (" 10.0.0.5 ,10.0.0.6:6174,", ["10.0.0.5:7164", "10.0.0.6:6174"]),
+                              ("[::1],[fe80::1]:9", ["[::1]:7164", "[fe80::1]:9"])]:
+            with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard():
+                self.net(width=4)
+                t = fluid.DistributeTranspiler()
+                t.transpile(0, pservers=written, trainers=2)
+                self.assertEqual(t.pserver_endpoints, want)
+                t.get_pserver_program(want[1])
+
     def test_a_second_cut_starts_from_the_whole_program(self):
         self.net()
         self.transpiler(0, trainers=2)
@@ -126,8 +150,8 @@ class Cut(unittest.TestCase):
             t.get_trainer_program()
         with self.assertRaisesRegex(TypeError, "no argument 'pserver'.*did you mean 'pservers'"):
             t.transpile(0, pserver=TWO)
-        with self.assertRaisesRegex(ValueError, "entry of pservers 'localhost' has no port"):
-            t.transpile(0, pservers="localhost")
+        with self.assertRaisesRegex(ValueError, "entry of pservers 'localhost:x' has no port"):
+            t.transpile(0, pservers="localhost:x")
         with self.assertRaisesRegex(ValueError, "listed twice"):
             t.transpile(0, pservers="a:1,a:1")
         with self.assertRaisesRegex(ValueError, "trainer id 2 does not fit"):

@@ -14,6 +14,7 @@ from .ps_dispatcher import PSDispatcher, RoundRobin
 
 __all__ = ["DistributeTranspiler", "DistributeTranspilerConfig", "DistributedMode", "wait_server_ready"]
 
+_PORT = 7164  # of an entry of pservers that has none
 _RETRY_SECONDS = 3  # between two lines that list missing endpoints
 
 
@@ -123,7 +124,8 @@ def _endpoints(pservers) -> list:
     if not isinstance(pservers, str):
         raise TypeError("pservers is 'host:port,host:port,…', found %r of type %s" %
                         (pservers, type(pservers).__name__))
-    out = [e.strip() for e in pservers.split(",") if e.strip()]
+    # The quick start's first command has an entry without a port.
+    out = [e if ":" in e.rpartition("]")[2] else "%s:%d" % (e, _PORT) for e in map(str.strip, pservers.split(",")) if e]
     # A port 0 is one that the pserver lets the system choose; trainers cannot find it by that name.
     _core.check_endpoints([e for e in out if not e.endswith(":0")], "an entry of pservers")
     if not out:
