@@ -69,6 +69,9 @@ PADDLE = {PADDLE!r}
 PYTHON = "/usr/bin/python3"
 PADDLE_PORT = {self.port}
 SSH_KEY = {self.nodes.key!r}
+PADDLE_NIC = "eth0"  # of PaddlePaddle's conf.py, like the next two
+PADDLE_PORTS_NUM_FOR_SPARSE = 1
+LD_LIBRARY_PATH = "/of/the/nodes"
 ENVIRONMENT = {{"PYTHONPATH": {os.path.join(BUILD, "python")!r}}}
 """)
         self.addCleanup(self.end)
@@ -136,7 +139,7 @@ ENVIRONMENT = {{"PYTHONPATH": {os.path.join(BUILD, "python")!r}}}
         for i, d in enumerate(directories):
             os.rename(d, os.path.join(self.nodes.homes[i], "mine"))
         self.write("conf.py", self.text(self.path("conf.py")))
-        done = self.run_program(*self.command("--num_passes=1", "--job_workspace=$HOME/mine", package=False), check=0)
+        done = self.run_program(*self.command("--num_passes=1", "-j", "$HOME/mine", package=False), check=0)
         self.assertNotIn("copying", done.stderr)
 
     def test_stop(self):
@@ -145,6 +148,10 @@ ENVIRONMENT = {{"PYTHONPATH": {os.path.join(BUILD, "python")!r}}}
         script = self.start("--num_passes=100000", "--log_period=1")
         self.until_training()
         self.assertEqual(len(with_mark(self.dir)), 3 * NODES)  # what started them, too
+        for pid in with_mark(self.dir):
+            with open(f"/proc/{pid}/environ", "rb") as f:
+                self.assertIn(b"LD_LIBRARY_PATH=/of/the/nodes", f.read().split(b"\0"))
+        self.assertRegex(self.text(self.path("script.log")), r"PADDLE_NIC in \S*conf\.py is not used")
         script.send_signal(signal.SIGINT)
         self.assertEqual(script.wait(DEADLINE), 130)
         self.assertEqual(with_mark(self.dir), {})

@@ -9,6 +9,7 @@ PADDLE_INIT_<NAME>. Ctrl-C stops the job on all nodes. --conf=FILE takes another
 
 Fabric reaches the nodes; what runs on them is `paddle launch --nodes`, as with `paddle launch --hosts`.
 """
+import ctypes
 import logging
 import os
 import re
@@ -30,6 +31,9 @@ OWN_FLAGS = ("job_dispatch_package", "job_workspace", "conf", "port", "ports_num
 # What conf.py may leave out; it explains each.
 DEFAULTS = {"HOSTS": [], "ROOT_DIR": "$HOME/paddle", "PADDLE_PORT": 7164, "PADDLE_PORTS_NUM": 1, "PADDLE": "paddle", "PYTHON": "python3",
             "PADDLE_USE_GPU": "False", "ENVIRONMENT": {}, "SSH_KEY": ""}
+# Of PaddlePaddle's conf.py, and why nothing comes of them.
+NOT_USED = {"PADDLE_NIC": "a host that HOSTS has as an address listens on that address",
+            "PADDLE_PORTS_NUM_FOR_SPARSE": "sparse tables are on the same ports"}
 SHORT_FLAGS = {"-p": "job_dispatch_package", "-j": "job_workspace"}
 STOP_SECONDS = 30  # for a clean stop, before the connections are closed; the processes see that, too
 BEAT_SECONDS = 1   # the nodes stop where they hear nothing for 15 s
@@ -78,6 +82,10 @@ def read_conf(path):
     for host in conf["HOSTS"]:
         if conf["HOSTS"].count(host) > 1:
             raise Failed(f"HOSTS in {path} lists {host} twice: every node has one pserver and one trainer")
+    for name in NOT_USED.keys() & conf.keys():
+        say(f"{name} in {path} is not used: {NOT_USED[name]}")
+    if conf.get("LD_LIBRARY_PATH"):  # PaddlePaddle's has it by itself
+        conf["ENVIRONMENT"] = {"LD_LIBRARY_PATH": conf["LD_LIBRARY_PATH"], **conf["ENVIRONMENT"]}
     return conf
 
 
@@ -173,6 +181,7 @@ class Job:
         self.flags = {"python": conf["PYTHON"], "ports_num": flags.get("ports_num", conf["PADDLE_PORTS_NUM"]), "port": self.port,
                       "use_gpu": conf["PADDLE_USE_GPU"].lower(), "save_dir": "output",
                       **{k: v for k, v in flags.items() if k not in OWN_FLAGS}}
+        ctypes.CDLL(None).prctl(4, 0)  # PR_SET_DUMPABLE: a core dump would hold the token
         self.token = "" if {"token_file", "certs_dir"} & flags.keys() or "insecure" in flags else secrets.token_hex(32)
         self.nodes = [Node(i, host, conf) for i, host in enumerate(conf["HOSTS"])]
         self.pool = ThreadPoolExecutor(len(self.nodes))
