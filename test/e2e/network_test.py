@@ -5,7 +5,7 @@ Sync training ends with the bits of a job that nothing happened to, or as --on_t
 import time
 import unittest
 
-from cluster import same_model, write_job
+from cluster import Process, same_model, write_job
 from faults import FULL, RULE, FaultTest
 from lossy_hosts import LossyHosts
 from lossy_hosts import missing as missing_for_loss
@@ -127,12 +127,26 @@ class Network(FaultTest):
 
     @unittest.skipUnless(FULL, "scripts/test --full runs it")
     def test_a_host_is_gone_for_good_wait(self):
-        """The others wait until their deadline, and name it; or a replacement comes on another host."""
+        """The others wait until their deadline, and name it."""
         cluster = self.begun("--on_trainer_loss=wait", "--peer_timeout=6", flags=["--peer_timeout=6"])
         self.hosts.cut("t2")
         for i in (0, 1):
             cluster.trainers[i].wait(7)
             self.assertRegex(cluster.trainers[i].log(), r"gave up after .*waiting for trainer 2 of 3")
+
+    def test_a_replacement_comes_on_another_host(self):
+        """The lost one still runs where it is: nothing of it counts any more."""
+        cluster = self.begun("--on_trainer_loss=wait")
+        self.hosts.cut("t2")
+        lost, again = cluster.trainers[2], Process(self.dir, "again")
+        self.addCleanup(again.kill)
+        self.addCleanup(lost.kill)
+        for server in cluster.servers:
+            server.wait_line(r"trainer 2 \(.*is lost: nothing heard")
+        again.start(*self.hosts.inside("t1"), *lost.command[len(self.hosts.inside("t2")):])
+        cluster.trainers[2] = again
+        self.check_bits(cluster)
+        self.assertTrue(lost.running())
 
     def test_a_pserver_gets_another_address(self):
         """The same name and the same snapshots, another address; the old one is dead and answers nobody."""
