@@ -180,6 +180,12 @@ class OnGpus(JobCase):
             self.assertIn(said, log)
             self.assertIn("computing on GPU 0 (", log)
 
+    def test_the_quick_start_of_fleet_alone(self):
+        self.start("alone", script=guide("mlp_alone.py"), env={"STEPS": "20", **GPU})
+        self.wait("alone")
+        self.assertEqual(len(re.findall(r"(?m)^step\d+ cost=[01]\.\d+$", self.output("alone"))), 20)
+        self.assertIn("computing on GPU 0 (", self.log("alone"))
+
     @unittest.skipUnless(GPU, "this machine has a GPU")
     def test_where_there_is_none(self):
         self.start("t", script=self.guide("quick_start.py", "fluid.CUDAPlace(0)"))
@@ -328,6 +334,30 @@ class LaunchPs(JobCase):
         # The job had a token of its own, and it is gone.
         self.assertNotIn("only processes of this machine can connect", self.read("logs/serverlog.0"))
         self.assertEqual([f for f in os.listdir(os.path.join(self.dir, "logs")) if "token" in f], [])
+        # The workspace of every launcher.
+        self.assertEqual(self.read("nodefile"), "0\n")
+        for i in range(2):
+            self.assertEqual(self.read("log/train.%d.log" % i), self.read("logs/workerlog.%d" % i))
+            self.assertEqual(self.read("log/server.%d.log" % i), self.read("logs/serverlog.%d" % i))
+            self.assertIn("of a Python script", self.read("log/trainer.%d/paddle_trainer.INFO" % i))
+            self.assertIn("of a Python script", self.read("log/pserver.%d/paddle_pserver2.INFO" % i))
+            self.assertRegex(self.read("job/trainer.%d.flags" % i),
+                             r"# command: .*fleet_mlp\.py\n(.*\n)*# program digest: ")
+            self.assertIn("# version: PaddlePaddle", self.read("job/pserver.%d.flags" % i))
+
+    def test_a_core_dump_would_not_hold_the_token(self):
+        path = self.script("import ctypes, os, time\n"
+                           "if os.environ['TRAINING_ROLE'] == 'PSERVER':\n"
+                           "    time.sleep(1000)\n"
+                           "print('dumps:', ctypes.CDLL(None).prctl(3))\n")
+        launch = ("import ctypes\n"
+                  "from paddle.distributed.launch_ps import launch\n"
+                  "launch(['--worker_num=1', '--server_num=1', '--start_port=0', %r])\n"
+                  "print('dumps:', ctypes.CDLL(None).prctl(3))\n")
+        self.start("launch", command=[sys.executable, "-c", launch % path])
+        self.wait("launch")
+        self.assertIn("dumps: 0", self.output("launch"))
+        self.assertIn("dumps: 1", self.read("logs/workerlog.0"))  # what users run is theirs to look at
 
     def test_click_rate(self):
         write_clicks(self.dir)

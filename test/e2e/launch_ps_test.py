@@ -51,18 +51,27 @@ class TwoMachines(EndToEnd):
         for i in (0, 1):
             process = Process(self.dir, f"m{i}", env)
             self.addCleanup(process.kill)
-            processes.append(process.start(*self.hosts.inside(f"m{i}"), "/usr/bin/python3", "-m", *flags_of(i), f"--log_dir=logs{i}", self.script))
+            processes.append(process.start(*self.hosts.inside(f"m{i}"), "/usr/bin/python3", "-m", *flags_of(i), f"--log_dir=w{i}/logs", self.script))
         for process in reversed(processes):
             try:
                 process.wait(0)
             except AssertionError as e:
-                logs = {f"m{i} {name}": data.decode() for i in (0, 1) for name, data in self.files(self.path(f"logs{i}")).items()}
+                logs = {f"m{i} {name}": data.decode() for i in (0, 1) for name, data in self.files(self.path(f"w{i}", "logs")).items()}
                 raise AssertionError(f"{e}\n{logs}") from None
         for i in (0, 1):
-            with open(self.path(f"logs{i}", "workerlog.0"), encoding="utf-8") as f:
-                self.assertIn(f"worker {i} of 2 has made its steps", f.read())
-            with open(self.path(f"logs{i}", "serverlog.0"), encoding="utf-8") as f:
-                self.assertIn("the job 'default' is done", f.read())
+            def text(*parts):
+                with open(self.path(f"w{i}", *parts), encoding="utf-8") as f:
+                    return f.read()
+            self.assertIn(f"worker {i} of 2 has made its steps", text("logs", "workerlog.0"))
+            self.assertIn("the job 'default' is done", text("logs", "serverlog.0"))
+            # The workspace of every launcher.
+            self.assertEqual(text("nodefile"), f"{i}\n")
+            self.assertEqual(text("log", "train.log"), text("logs", "workerlog.0"))
+            self.assertIn("the job 'default' is done", text("log", "server.log"))
+            self.assertIn("of a Python script", text("log", "paddle_trainer.INFO"))
+            self.assertIn("the job 'default' is done", text("log", "paddle_pserver2.INFO"))
+            self.assertIn("# program digest: ", text("job", f"trainer.{i}.flags"))
+            self.assertIn("# version: ", text("job", f"pserver.{i}.flags"))
 
     def test_launch_ps(self):
         addresses = [self.hosts.addresses[m] for m in ("m0", "m1")]

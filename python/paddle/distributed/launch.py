@@ -90,6 +90,7 @@ class _ListedJob(launch_ps._Job):
         values = dict(vars(args), cluster_node_ips=node, node_ip=node, endpoints=",".join(servers),
                       worker_num=len(numbers), server_num=len(own_servers))
         super().__init__(argparse.Namespace(**values))
+        self.node = list(dict.fromkeys(_host_of(p) for p in servers + workers)).index(node)
         self.own_endpoints = own_servers
         self.workers = len(workers)
         self.first_worker = numbers[0] if numbers else 0

@@ -3,7 +3,8 @@
     python -m paddle.distributed.launch_ps --worker_num 2 --server_num 2 script.py [arguments of the script]
 
 Every process runs the script; environment variables give its role, by the names of all versions of Fluid. Its output
-goes to ``logs/serverlog.N`` or ``logs/workerlog.N``. When all workers have ended the servers are stopped. When a
+goes to ``logs/serverlog.N`` or ``logs/workerlog.N``; beside ``logs`` are the other files of a workspace, as every
+launcher leaves them: ``log``, ``job`` and ``nodefile``. When all workers have ended the servers are stopped. When a
 process fails, all are stopped, and the end of its log is shown.
 
 A job of several machines is started on each of them, with the same ``--cluster_node_ips`` and its own ``--node_ip``.
@@ -103,6 +104,7 @@ class _Job:
         self.logs: Dict[str, str] = {}
         self.ended: queue.Queue = queue.Queue()
         self.token = ""
+        self.workspace = os.path.dirname(os.path.abspath(args.log_dir))
         given = os.environ.get("PADDLE_INIT_TOKEN_FILE") or os.environ.get("PADDLE_TOKEN_FILE")
         if self.alone and not given:
             self.token = os.path.abspath(os.path.join(args.log_dir, "token.%d" % os.getpid()))
@@ -120,34 +122,61 @@ class _Job:
             env["PADDLE_INIT_TOKEN_FILE"] = self.token
         return env
 
-    def start(self) -> None:
+    def _make_workspace(self) -> None:
+        """log, job and nodefile beside log_dir, which is log itself by another name (docs/workspace.md)."""
         os.makedirs(self.args.log_dir, mode=0o750, exist_ok=True)
+        try:
+            log = os.path.join(self.workspace, "log")
+            if not os.path.lexists(log):
+                os.symlink(os.path.basename(os.path.abspath(self.args.log_dir)), log)
+            with open(os.path.join(self.workspace, "nodefile"), "w") as out:
+                out.write("%d\n" % self.node)
+        except OSError:  # log_dir alone can be written to
+            self.workspace = ""
+
+    def start(self) -> None:
+        self._make_workspace()
         if self.token:
+            _forbid_core_dumps()
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
             with os.fdopen(os.open(self.token, flags, 0o600), "w") as out:
                 out.write(secrets.token_hex(32) + "\n")
         until = {} if self.alone else {"PADDLE_INIT_EXIT_WHEN_DONE": "1"}
         for i, endpoint in enumerate(self.own_endpoints):
             place = self.endpoints.index(endpoint)
-            self._start("server", i, dict(TRAINING_ROLE="PSERVER", PADDLE_TRAINING_ROLE="PSERVER",
-                                          PADDLE_PORT=endpoint.rpartition(":")[2], PADDLE_CURRENT_ENDPOINT=endpoint,
-                                          CURRENT_ENDPOINT=endpoint, PADDLE_PSERVER_ID=str(place), **until))
+            self._start("server", i, len(self.own_endpoints), "pserver.%d" % place,
+                        dict(TRAINING_ROLE="PSERVER", PADDLE_TRAINING_ROLE="PSERVER",
+                             PADDLE_PORT=endpoint.rpartition(":")[2], PADDLE_CURRENT_ENDPOINT=endpoint,
+                             CURRENT_ENDPOINT=endpoint, PADDLE_PSERVER_ID=str(place), **until))
         ports = ",".join(e.rpartition(":")[2] for e in self.endpoints)
         for i in range(self.args.worker_num):
             number = str(self.first_worker + i)
-            self._start("worker", i, dict(TRAINING_ROLE="TRAINER", PADDLE_TRAINING_ROLE="TRAINER", PADDLE_PORT=ports,
-                                          PADDLE_TRAINER_ID=number, TRAINER_ID=number))
+            self._start("worker", i, self.args.worker_num, "trainer." + number,
+                        dict(TRAINING_ROLE="TRAINER", PADDLE_TRAINING_ROLE="TRAINER", PADDLE_PORT=ports,
+                             PADDLE_TRAINER_ID=number, TRAINER_ID=number))
 
-    def _start(self, kind: str, i: int, own: dict) -> None:
+    def _start(self, kind: str, i: int, siblings: int, place: str, own: dict) -> None:
         log = os.path.join(self.args.log_dir, "%slog.%d" % (kind, i))
+        own.update(self._own_files(siblings, place))
         command = [sys.executable, "-u", self.args.training_script] + self.args.training_script_args
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
         with os.fdopen(os.open(log, flags, 0o640), "a") as out:
             process = subprocess.Popen(command, env=self._environment(**own), stdout=out, stderr=subprocess.STDOUT,
                                        stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=_end_with_parent)
+        link = ("server" if kind == "server" else "train") + (".log" if siblings == 1 else ".%d.log" % i)
+        _point_link(os.path.basename(log), os.path.join(self.args.log_dir, link))
         name = "%s %d" % (kind, i)
         self.processes[name], self.logs[name] = process, log
         threading.Thread(target=lambda: self.ended.put((name, process.wait())), daemon=True).start()
+
+    def _own_files(self, siblings: int, place: str) -> dict:
+        """Variables that say where a process keeps its log and its record, unless the user has set such ones."""
+        given = [n for n in os.environ if n in ("PADDLE_INIT_WORKSPACE", "PADDLE_INIT_LOG_DIR", "GLOG_log_dir")]
+        logs = os.path.abspath(self.args.log_dir)
+        mine = {} if given else {"PADDLE_INIT_LOG_DIR": logs if siblings == 1 else os.path.join(logs, place)}
+        if self.workspace and not given and "PADDLE_INIT_RECORD_FILE" not in os.environ:
+            mine["PADDLE_INIT_RECORD_FILE"] = os.path.join(self.workspace, "job", place + ".flags")
+        return mine
 
     def wait(self) -> int:
         """Until all workers have ended or something has failed; the exit code."""
@@ -193,6 +222,13 @@ class _Job:
             os.remove(self.token)
 
 
+def _point_link(target: str, link: str) -> None:
+    if os.path.islink(link):
+        os.remove(link)
+    if not os.path.lexists(link):
+        os.symlink(target, link)
+
+
 def _kill(process: subprocess.Popen, number: int) -> None:
     try:
         os.killpg(process.pid, number)
@@ -203,6 +239,11 @@ def _kill(process: subprocess.Popen, number: int) -> None:
 def _end_with_parent() -> None:
     """No process outlives a launcher that was killed."""
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
+
+
+def _forbid_core_dumps() -> None:
+    """Of this process, which has had the token in its memory; not of those that it starts."""
+    ctypes.CDLL(None).prctl(4, 0)  # PR_SET_DUMPABLE
 
 
 def _print(line: str) -> None:
