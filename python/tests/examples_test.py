@@ -118,7 +118,8 @@ class Examples(Job):
 
     def word2vec(self, asynchronous):
         port = self.daemon("pserver" + asynchronous, "--num_gradient_servers=2")
-        env = {"PADDLE_CLUSTER_TRAIN": "True", "PADDLE_INIT_PSERVERS": "127.0.0.1", "PADDLE_INIT_PORT": str(port),
+        env = {"PADDLE_CLUSTER_TRAIN": "True", "PADDLE_INIT_USE_GPU": "False", "PADDLE_INIT_TRAINER_COUNT": "1",
+               "PADDLE_INIT_PSERVERS": "127.0.0.1", "PADDLE_INIT_PORT": str(port),
                "PADDLE_INIT_PORTS_NUM": "1", "PADDLE_INIT_PORTS_NUM_FOR_SPARSE": "0",
                "PADDLE_INIT_NUM_GRADIENT_SERVERS": "2", "PASSES": "2", "MAX_BATCHES": "101", "ASYNC": asynchronous}
         trainers = [self.program(f"trainer{i}", sys.executable, "-u", "train.py", OMPI_COMM_WORLD_RANK=str(i),

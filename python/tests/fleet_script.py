@@ -42,7 +42,7 @@ else:
         print("loss", value[0], flush=True)
     exchange.stop()
     if fleet.is_first_worker() and options["save"]:
-        fleet.save_persistables(exe, options["save"])
+        fleet.save_persistable(exe, options["save"])
         fleet.save_inference_model(exe, options["save"] + ".inference", ["x"], [predict])
     print("w", " ".join(map(str, np.array(fluid.global_scope().find_var("w").get_tensor()).ravel())), flush=True)
     fleet.stop_worker()

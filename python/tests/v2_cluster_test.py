@@ -55,6 +55,23 @@ class Cluster(Job):
                 np.testing.assert_allclose(got[name], want[name], rtol=2e-4, atol=1e-5,
                                            err_msg=f"{name} of trainer {i}")
 
+    def test_arguments_of_init_win_over_variables(self):
+        """All eight of the guide, against variables that would lead nowhere."""
+        script = self.write("job.py", SCRIPT)
+        self.start("alone", script, "0", "1", "local").wait()
+        want = self.values("out0.tar")
+        port = self.daemon("pserver", "--num_gradient_servers=1", "--exit_when_done")
+        arguments = ("use_gpu=False, trainer_count=1, port=%d, ports_num=1, ports_num_for_sparse=0, "
+                     "num_gradient_servers=1, trainer_id=0, pservers='127.0.0.1'" % port)
+        given = self.write("given.py", SCRIPT.replace("paddle.init()", "paddle.init(%s)" % arguments))
+        wrong = {"USE_GPU": "True", "TRAINER_COUNT": "3", "PORT": "1", "PORTS_NUM": "2", "PORTS_NUM_FOR_SPARSE": "1",
+                 "NUM_GRADIENT_SERVERS": "9", "TRAINER_ID": "7", "PSERVERS": "192.0.2.1"}
+        self.start("trainer", given, "0", "1", "cluster", **{"PADDLE_INIT_" + k: v for k, v in wrong.items()}).wait()
+        got = self.values("out0.tar")
+        for name in want:
+            np.testing.assert_allclose(got[name], want[name], rtol=2e-4, atol=1e-5, err_msg=name)
+        self.processes[-2].wait()  # the pserver: its job is done
+
 
 if __name__ == "__main__":
     import unittest

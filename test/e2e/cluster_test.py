@@ -250,17 +250,33 @@ class CommandLines(ClusterTest):
 
     @unittest.skipUnless("pserver" in commands(), "this build has no `paddle pserver`")
     def test_role_by_environment(self):
-        expected = self.cluster(self.job, 1, 2).run()
-        endpoint = f"127.0.0.1:{free_ports(1)}"
-        env = {"PADDLE_PSERVERS_IP_PORT_LIST": endpoint, "PADDLE_TRAINERS_NUM": "2"}
-        server = self.start(PADDLE, "run", f"--config={self.job}",
-                            env={**env, "PADDLE_TRAINING_ROLE": "PSERVER", "POD_IP": "127.0.0.1", "PADDLE_PORT": endpoint.split(":")[1],
-                                 "PADDLE_CURRENT_ENDPOINT": endpoint})
-        trainers = [self.start(PADDLE, "run", f"--config={self.job}", "--save_dir=role", *SMALL,
-                               env={**env, "PADDLE_TRAINING_ROLE": "TRAINER", "PADDLE_TRAINER_ID": str(i)}) for i in range(2)]
-        self.all_end(trainers)
-        same_model(self, expected, self.files(self.path("role", "pass-00002")))
-        self.assertTrue(server.running())
+        """paddle run with the variables of each guide, by their names and forms there."""
+        expected = self.cluster(self.job, 2, 2).run()
+        ports = [free_ports(1) for _ in range(2)]
+        one = [f"127.0.0.{i + 1}" for i in (0, 1)]  # two hosts with one port
+        both = [f"127.0.0.1:{p}" for p in ports]
+        guides = [  # for all, for a pserver, for a trainer
+            ({"PADDLE_PSERVER_ENDPOINTS": ", ".join(both), "TRAINERS": "2"},
+             lambda i: {"PADDLE_TRAINING_ROLE": "PSERVER", "PADDLE_CURRENT_ENDPOINT": both[i]},
+             lambda i: {"PADDLE_TRAINING_ROLE": "TRAINER", "TRAINER_ID": str(i)}),
+            ({"PADDLE_PSERVER_IPS": ",".join(one), "PADDLE_PSERVER_PORT": str(free_ports(1)), "PADDLE_TRAINERS": "2"},
+             lambda i: {"PADDLE_TRAINING_ROLE": "PSERVER", "PADDLE_CURRENT_IP": one[i]},
+             lambda i: {"PADDLE_TRAINING_ROLE": "TRAINER", "PADDLE_TRAINER_ID": str(i)}),
+            ({"PADDLE_PSERVERS_IP_PORT_LIST": ",".join(both), "PADDLE_TRAINERS_NUM": "2"},
+             lambda i: {"TRAINING_ROLE": "PSERVER", "POD_IP": "127.0.0.1", "PADDLE_PORT": str(ports[i])},
+             lambda i: {"TRAINING_ROLE": "TRAINER", "PADDLE_TRAINER_ID": str(i)}),
+            ({"PSERVERS": ",".join(both), "PADDLE_INIT_NUM_GRADIENT_SERVERS": "2"},
+             lambda i: {"TRAINING_ROLE": "PSERVER", "SERVER_ENDPOINT": both[i]},
+             lambda i: {"TRAINING_ROLE": "TRAINER"}),
+        ]
+        for number, (env, of_server, of_trainer) in enumerate(guides):
+            with self.subTest(env=env):
+                name = f"role{number}"
+                servers = [self.start(PADDLE, "run", "--exit_when_done", env={**env, **of_server(i)}) for i in (0, 1)]
+                trainers = [self.start(PADDLE, "run", f"--config={self.job}", f"--save_dir={name}", *SMALL, env={**env, **of_trainer(i)})
+                            for i in (0, 1)]
+                self.all_end(trainers + servers)
+                same_model(self, expected, self.files(self.path(name, "pass-00002")))
 
 
 if __name__ == "__main__":

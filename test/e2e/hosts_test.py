@@ -1,6 +1,7 @@
 """paddle launch --hosts: a job on three machines by ssh, each a real sshd on a loopback address with a home of its own."""
 import glob
 import os
+import pickle
 import re
 import shutil
 import signal
@@ -12,7 +13,6 @@ from cluster import free_ports, until, write_job
 from live_page import answering, lines_of
 from nodes import Nodes, missing_ssh
 from support import BUILD, DEADLINE, PADDLE, EndToEnd, main
-from workspace_test import SCRIPT
 
 NODES = 3
 
@@ -117,6 +117,11 @@ class Hosts(EndToEnd):
                     "--workspace=one")
         ours, alone = (self.files(os.path.join(d, "output", "pass-00001")) for d in (self.workspace(0), self.path("one")))
         self.assertEqual({n for n in alone if alone[n] != ours.get(n)}, set())
+        # Again in the directory that is there, without copying.
+        done = self.run_program(*self.command("--config=job.json", "--num_passes=1", "--save_dir=again", f"--workspace={self.workspace(0)}",
+                                              hosts=self.nodes.hosts()[:1]), check=0)
+        self.assertNotIn("copying", done.stderr)
+        self.assertEqual(os.listdir(os.path.join(self.workspace(0), "again")), ["pass-00000"])
 
     @unittest.skipUnless(os.environ.get("PADDLE_TEST_FULL"), "waits for half a minute: scripts/test --full runs it")
     def test_directories_that_are_there(self):
@@ -208,15 +213,85 @@ class Hosts(EndToEnd):
         self.assertIn("install the package there", done.stderr)
 
     def test_a_script(self):
+        """The guide's workspace, on the hosts of a file: each trainer reads its part of train_data_dir."""
         if not os.path.isdir(os.path.join(BUILD, "python")):
             self.skipTest("needs the Python package: scripts/build build python")
-        with open(os.path.join(self.package, "train.py"), "w", encoding="utf-8") as f:
-            f.write(SCRIPT)
-        done = self.run_program(*self.command(f"--job_dispatch_package={self.package}", "--config=train.py", "--python=/usr/bin/python3"),
-                                check=0, env={"PADDLE_INIT_V": "1"})
+        for name, text in {"train.py": SCRIPT, "my_lib.py": LIBRARY}.items():
+            with open(os.path.join(self.package, name), "w", encoding="utf-8") as f:
+                f.write(text)
+        with open(os.path.join(self.package, "word_dict.pickle"), "wb") as f:
+            pickle.dump({"a": 1}, f)
+        for kind in ("train", "test"):
+            os.mkdir(os.path.join(self.package, kind + "_data_dir"))
+            for i in range(NODES):
+                with open(os.path.join(self.package, kind + "_data_dir", f"{kind}.txt-{i:05d}"), "w", encoding="utf-8") as f:
+                    f.writelines(f"{10 * i + k},{k}\n" for k in range(40))
+        machines = self.write("machines", "# the nodes\n" + "".join(f"{h} slots=1  # one\n" for h in self.nodes.hosts()))
+        command = [w for w in self.command(f"--job_dispatch_package={self.package}", "--config=train.py", "--python=/usr/bin/python3",
+                                           f"--hostfile={machines}") if not w.startswith("--hosts=")]
+        done = self.run_program(*command, check=0, env={"PADDLE_INIT_V": "1"})
         self.assertIn("the job is done", done.stderr)
-        place = glob.glob(os.path.join(self.nodes.homes[2], "paddle", "JOB*"))[0]
-        self.assertRegex(self.text(place, "log", "train.log"), r"trainer 2: pass 1 cost [\d.]+")
+        for i in range(NODES):
+            place = glob.glob(os.path.join(self.nodes.homes[i], "paddle", "JOB*"))[0]
+            self.assertRegex(self.text(place, "log", "train.log"), rf"trainer {i} of 3: \['\.?/?train_data_dir/train\.txt-0000{i}'\], 1 word")
+            self.assertRegex(self.text(place, "log", "train.log"), rf"trainer {i}: pass 1 cost [\d.]+, test [\d.]+")
+            self.assertEqual(os.path.exists(os.path.join(place, "output", "pass-00001.tar")), i == 0)
+
+
+LIBRARY = """
+def rows(files):
+    def read():
+        for path in files:
+            with open(path, encoding="utf-8") as f:
+                for line in f:
+                    x, y = line.split(",")
+                    yield [float(x) / 40], [float(y) / 40]
+    return read
+"""
+
+SCRIPT = """
+import os
+import pickle
+import paddle.v2 as paddle
+from my_lib import rows
+
+node_id = os.getenv("OMPI_COMM_WORLD_RANK")
+if not node_id:
+    raise EnvironmentError("must provied OMPI_COMM_WORLD_RANK")
+TRAINER_ID, TRAINER_COUNT = int(node_id), int(os.getenv("PADDLE_INIT_NUM_GRADIENT_SERVERS"))
+
+
+def mine(directory):
+    flist = sorted(os.listdir(directory))
+    return [os.path.join(directory, f) for f in flist if int(f.split("-")[1]) % TRAINER_COUNT == TRAINER_ID]
+
+
+with open("word_dict.pickle", "rb") as f:
+    words = pickle.load(f)
+print("trainer %d of %d: %s, %d word" % (TRAINER_ID, TRAINER_COUNT, mine("train_data_dir"), len(words)), flush=True)
+paddle.init()
+x = paddle.layer.data(name="x", type=paddle.data_type.dense_vector(1))
+y = paddle.layer.data(name="y", type=paddle.data_type.dense_vector(1))
+cost = paddle.layer.square_error_cost(input=paddle.layer.fc(input=x, size=1, act=paddle.activation.Linear()), label=y)
+parameters = paddle.parameters.create(cost)
+trainer = paddle.trainer.SGD(cost=cost, parameters=parameters, update_equation=paddle.optimizer.Momentum(momentum=0), is_local=False)
+
+
+def event_handler(event):
+    if isinstance(event, paddle.event.EndIteration):
+        last[0] = event.cost
+    if isinstance(event, paddle.event.EndPass):
+        result = trainer.test(paddle.batch(rows(mine("test_data_dir")), batch_size=20))
+        print("trainer %d: pass %d cost %f, test %f" % (TRAINER_ID, event.pass_id, last[0], result.cost), flush=True)
+        if TRAINER_ID == 0:
+            os.makedirs("output", exist_ok=True)
+            with open("output/pass-%05d.tar" % event.pass_id, "wb") as f:
+                trainer.save_parameter_to_tar(f)
+
+
+last = [0.0]
+trainer.train(paddle.batch(rows(mine("train_data_dir")), batch_size=20), num_passes=2, event_handler=event_handler)
+"""
 
 
 if __name__ == "__main__":
