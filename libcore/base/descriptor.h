@@ -24,6 +24,8 @@ class Descriptor {
 
   explicit operator bool() const { return number_ >= 0; }
   int get() const { return number_; }
+  // The caller closes it.
+  int release() { return std::exchange(number_, -1); }
   // 0, or -1 with errno: some file systems report a failed write only here.
   int close();
 

@@ -79,9 +79,6 @@ Descriptor handed_over(const Descriptor& socket) {
   return Descriptor(number);
 }
 
-// For asio, which closes what it is given; -1 with errno where the process has no descriptor left.
-int own_copy(const Descriptor& socket) { return ::fcntl(socket.get(), F_DUPFD_CLOEXEC, 0); }
-
 std::string process_text(pid_t process) { return text("process:", process); }
 
 }  // namespace
@@ -94,9 +91,8 @@ SharedListener::SharedListener(const asio::any_io_executor& io, const std::strin
   const bool listens =
       socket && ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&at.name), at.bytes) == 0 &&
       ::listen(socket.get(), SOMAXCONN) == 0;
-  const int own = listens ? own_copy(socket) : -1;
-  if (own >= 0)
-    socket_.assign(own);
+  if (listens)
+    socket_.assign(socket.release());
   else
     log_detail(1, text("port ", address, " shares no memory: ", std::strerror(errno)));
 }
@@ -137,29 +133,26 @@ void SharedListener::take_all() {
   }
 }
 
-// Its first byte comes with the memory. A process that is disconnected here tries TCP next.
+// Its first byte comes with the memory. Until then it has one descriptor, of which there may be
+// few.
 void SharedListener::greet(Descriptor socket, const std::string& peer) {
-  const int copy = own_copy(socket);
-  if (copy < 0)
-    return log_warn(text("closed the connection of ", peer, ": ", std::strerror(errno)));
-  const auto watch = std::make_shared<asio::posix::stream_descriptor>(io_, copy);
-  const auto kept = std::make_shared<Descriptor>(std::move(socket));
+  const auto watch = std::make_shared<asio::posix::stream_descriptor>(io_, socket.release());
   const auto limit = std::make_shared<asio::steady_timer>(io_, limit_);
   limit->async_wait([watch](boost::system::error_code e) {
     if (!e) watch->cancel(e);
   });
   watch->async_wait(asio::posix::stream_descriptor::wait_read,
-                    [this, watch, kept, limit, peer](boost::system::error_code e) {
+                    [this, watch, limit, peer](const boost::system::error_code& e) {
                       limit->cancel();
                       if (e || !socket_.is_open()) return;
                       try {
-                        Descriptor memory = handed_over(*kept);
+                        const Descriptor connected(watch->release());
+                        Descriptor memory = handed_over(connected);
                         if (!memory) return;
-                        watch->close(e);
                         SharedRings rings(std::move(memory));
                         if (memory_) rings.claim(*memory_);
                         on_stream_(std::make_unique<SharedStream>(
-                            io_, *kept, std::move(rings), SharedRings::Side::accepts, peer));
+                            io_, connected, std::move(rings), SharedRings::Side::accepts, peer));
                       } catch (const Error& why) {
                         log_warn(text("closed the connection of ", peer, ": ", why.what()));
                       }

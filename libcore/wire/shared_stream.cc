@@ -89,10 +89,11 @@ SharedRings::SharedRings() : memory_(::memfd_create("paddle", MFD_CLOEXEC | MFD_
 
 SharedRings::SharedRings(Descriptor memory) : memory_(std::move(memory)) {
   struct stat file {};
-  // Sealed: nobody can take it away under us.
+  // Sealed: nobody can take it away under us. What cannot be sealed answers -1.
+  const int sealed = ::fcntl(memory_.get(), F_GET_SEALS);
   const bool fits = ::fstat(memory_.get(), &file) == 0 &&
-                    file.st_size == static_cast<off_t>(memory_bytes) &&
-                    (::fcntl(memory_.get(), F_GET_SEALS) & seals) == seals;
+                    file.st_size == static_cast<off_t>(memory_bytes) && sealed >= 0 &&
+                    (sealed & seals) == seals;
   require(fits, Error::Kind::protocol, "the memory that it shares is not that of a connection");
   map();
   for (const Side side : {Side::connects, Side::accepts})

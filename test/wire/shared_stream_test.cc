@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "support/temporary.h"
 #include "wire/connection.h"
 #include "wire/listener.h"
 #include "wire/shared_connect.h"
@@ -162,6 +163,13 @@ TEST_CASE("memory that is not that of a connection is refused") {
   refused(std::move(unsealed));
   auto [socket, other] = sockets();
   refused(std::move(socket));
+  // Of the right size and with the right content, but a file: who shares it may shorten it.
+  const TemporaryDirectory directory;
+  Descriptor file(::open((directory.path() + "/rings").c_str(), O_RDWR | O_CREAT, 0600));
+  std::vector<std::byte> content(static_cast<size_t>(size));
+  REQUIRE(::pread(good.descriptor().get(), content.data(), content.size(), 0) == size);
+  REQUIRE(::pwrite(file.get(), content.data(), content.size(), 0) == size);
+  refused(std::move(file));
   // The right size and sealed, but never written.
   Descriptor empty(::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   REQUIRE(::ftruncate(empty.get(), size) == 0);
@@ -260,32 +268,6 @@ TEST_CASE("who shares no memory in time is disconnected") {
   listener.stop();
 }
 
-// There is a descriptor for the connection, and none for what it needs beside it.
-TEST_CASE("a process that is out of descriptors disconnects, and takes the next connection") {
-  asio::io_context io{1};
-  Listener port(io, "127.0.0.1", 0);
-  const Endpoint at{"127.0.0.1", port.port()};
-  SharedListener listener(io.get_executor(), at.text());
-  std::unique_ptr<Stream> accepted;
-  listener.accept([&](std::unique_ptr<Stream> s) { accepted = std::move(s); });
-  {
-    const Descriptor first = connected(at.text());
-    rlimit before{};
-    REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
-    const auto next = static_cast<rlim_t>(duplicate(first).get());
-    const rlimit one_more{next + 1, before.rlim_max};
-    REQUIRE(::setrlimit(RLIMIT_NOFILE, &one_more) == 0);
-    const bool cut = is_cut(io, first);
-    REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
-    CHECK(cut);
-  }
-  const auto stream = connect_shared(io.get_executor(), at);
-  REQUIRE(stream);
-  for (int i = 0; i < 100 && !accepted; ++i) io.run_one_for(std::chrono::milliseconds(100));
-  CHECK(accepted);
-  listener.stop();
-}
-
 TEST_CASE("descriptors that nobody asked for are not kept") {
   asio::io_context io{1};
   const std::string address = text("127.0.0.1:0 of ", ::getpid());
@@ -310,5 +292,38 @@ TEST_CASE("descriptors that nobody asked for are not kept") {
   REQUIRE(::sendmsg(socket.get(), &message, MSG_NOSIGNAL) == 1);
   CHECK(is_cut(io, socket));
   CHECK(open_descriptors() == before);
+  listener.stop();
+}
+
+TEST_CASE("a process that runs out of descriptors goes on listening") {
+  asio::io_context io{1};
+  Listener port(io, "127.0.0.1", 0);
+  const Endpoint at{"127.0.0.1", port.port()};
+  SharedListener listener(io.get_executor(), at.text());
+  std::vector<std::unique_ptr<Stream>> accepted;
+  listener.accept([&](std::unique_ptr<Stream> s) { accepted.push_back(std::move(s)); });
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  // With every number of descriptors left that could end in the middle of taking a connection.
+  for (size_t left = 0; left < 4; ++left) {
+    INFO(left << " descriptors left");
+    const auto stream = connect_shared(io.get_executor(), at);
+    REQUIRE(stream);
+    rlimit few = before;
+    few.rlim_cur = 256;
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+    std::vector<Descriptor> taken;
+    for (Descriptor d; (d = Descriptor(::dup(0)));) taken.push_back(std::move(d));
+    taken.resize(taken.size() - left);
+    CHECK_NOTHROW(io.run_for(std::chrono::milliseconds(20)));
+    taken.clear();
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+    CHECK_NOTHROW(io.run_for(std::chrono::milliseconds(20)));
+  }
+  accepted.clear();
+  const auto stream = connect_shared(io.get_executor(), at);
+  REQUIRE(stream);
+  for (int i = 0; i < 100 && accepted.empty(); ++i) io.run_one_for(std::chrono::milliseconds(100));
+  CHECK(accepted.size() == 1);
   listener.stop();
 }
