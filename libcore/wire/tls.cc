@@ -124,7 +124,7 @@ ContextPointer make_context(const TlsFiles& files, Tls::Side side) {
                       SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
   SSL_CTX_set_num_tickets(c, 0);
   SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);
-  SSL_CTX_set_max_cert_list(c, max_tls_greeting);
+  SSL_CTX_set_max_cert_list(c, max_server_greeting);
   SSL_CTX_set_verify(c, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   load_certificates(c, files, side);
   return out;

@@ -33,8 +33,8 @@ class Tls {
   std::unique_ptr<State> state_;
 };
 
-// Before the other side has shown its certificate, at most so many bytes of it are read: up to its
-// first message, and in all.
-inline constexpr size_t max_first_flight = 4u << 10, max_tls_greeting = 16u << 10;
+// Until the other side has shown its certificate, at most so many bytes of it are read: of whoever
+// connects, and of who is connected to.
+inline constexpr size_t max_client_greeting = 4u << 10, max_server_greeting = 16u << 10;
 
 }  // namespace paddle::wire

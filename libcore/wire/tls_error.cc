@@ -16,7 +16,9 @@ class TlsCategory final : public std::error_category {
       case TlsProblem::plain:
         return "it does not use TLS: start it with --cert_file, --key_file and --ca_file";
       case TlsProblem::too_much:
-        return text("its TLS greeting is too long (its certificates must fit in 16 KiB)");
+        return "its TLS greeting is too long: with all certificates a client's must fit in 4 KiB, "
+               "a "
+               "pserver's in 16 KiB (those of 'paddle certs' take 2 KiB)";
       case TlsProblem::no_role:
         return "its certificate names no role ('paddle certs' makes certificates that do)";
       case TlsProblem::no_pserver: return "its certificate is not that of a pserver";

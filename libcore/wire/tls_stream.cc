@@ -34,7 +34,6 @@ struct TlsBio {
   }
   static int write(BIO* bio, const char* from, int size) {
     std::vector<std::byte>& out = stream(bio).out_;
-    stream(bio).answered_ = true;
     const auto* bytes = reinterpret_cast<const std::byte*>(from);
     out.insert(out.end(), bytes, bytes + size);
     return size;
@@ -83,7 +82,7 @@ int TlsStream::take_in(char* to, int size) {
     in_begin_ += take;
     return static_cast<int>(take);
   }
-  const size_t limit = answered_ ? max_tls_greeting : max_first_flight;
+  const size_t limit = SSL_is_server(ssl_.get()) ? max_client_greeting : max_server_greeting;
   const iovec part{to, std::min(static_cast<size_t>(size), limit - greeting_)};
   if (part.iov_len == 0) {
     last_in_ = {.kind = Kind::failed, .error = tls_error(TlsProblem::too_much)};

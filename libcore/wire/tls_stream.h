@@ -52,12 +52,11 @@ class TlsStream final : public Stream {
   std::vector<std::byte> in_, out_;  // records on their way
   std::vector<std::byte> gathered_;  // plain bytes of several parts that become one record
   size_t in_begin_ = 0, in_end_ = 0, out_begin_ = 0;
-  size_t greeting_ = 0;    // bytes that came in before the other side was known
-  size_t accepted_ = 0;    // bytes that are encrypted, and not reported as written yet
-  Moved last_in_;          // what the stream below said last
-  bool answered_ = false;  // something was sent: the other side began as one does in TLS
-  bool ready_ = false;     // the greeting is done
-  bool drained_ = false;   // what came in so far has been read
+  size_t greeting_ = 0;   // bytes that came in before the other side was known
+  size_t accepted_ = 0;   // bytes that are encrypted, and not reported as written yet
+  Moved last_in_;         // what the stream below said last
+  bool ready_ = false;    // the greeting is done
+  bool drained_ = false;  // what came in so far has been read
 };
 
 }  // namespace paddle::wire

@@ -241,6 +241,38 @@ class Tls(SecurityTest):
             with context.wrap_socket(socket.create_connection(("127.0.0.1", port), timeout=30)) as s:
                 self.assertEqual(s.recv(4), answer, role)
 
+    @unittest.skipUnless(shutil.which("openssl"), "needs openssl")
+    def test_certificates_of_a_company(self):
+        """RSA keys, and one CA between: they fit in the 4 KiB that a stranger may send. A chain that is twice as long does not."""
+        self.certificates()
+        openssl = lambda words: self.run_program("openssl", *words.split(), check=0)  # noqa: E731
+        self.write("ca.cnf", "basicConstraints=critical,CA:TRUE\nkeyUsage=critical,keyCertSign\nsubjectKeyIdentifier=hash\nauthorityKeyIdentifier=keyid\n")
+        self.write("leaf.cnf", "extendedKeyUsage=clientAuth\nsubjectAltName=URI:urn:paddle:trainer,DNS:node-17.example.com\nsubjectKeyIdentifier=hash\n"
+                               "authorityKeyIdentifier=keyid\n")
+        for name, of, extensions in (("root", "root", "ca"), ("between", "root", "ca"), ("leaf", "between", "leaf")):
+            openssl(f"req -newkey rsa:2048 -nodes -keyout {name}.key -subj /C=DE/O=Example/OU=Machines/CN={name}.example.com -out {name}.csr")
+            signs = f"-signkey {name}.key" if name == of else f"-CA {of}.pem -CAkey {of}.key -CAcreateserial"
+            openssl(f"x509 -req -in {name}.csr {signs} -days 9 -extfile {extensions}.cnf -out {name}.pem")
+        pem = {}
+        for name in ("root", "between", "leaf"):
+            with open(self.path(name + ".pem"), encoding="ascii") as f:
+                pem[name] = f.read()
+        with open(self.path("certs", "ca.pem"), "a", encoding="ascii") as f:
+            f.write(pem["root"])
+        port = self.pserver(*self.of("pserver")).ports[0][0]
+        for chain, answer in ((("leaf", "between"), b"PSOK"), (("leaf", "between", "between", "between"), b"")):
+            self.write("chain.pem", "".join(pem[c] for c in chain))
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.load_verify_locations(self.path("certs", "ca.pem"))
+            context.load_cert_chain(self.path("chain.pem"), self.path("leaf.key"))
+            got = b""
+            try:
+                with context.wrap_socket(socket.create_connection(("127.0.0.1", port), timeout=30), server_hostname="127.0.0.1") as s:
+                    got = s.recv(4)
+            except OSError:  # the connection is cut
+                pass
+            self.assertEqual(got, answer, chain)
+
     def test_a_certificate_is_taken_back(self):
         self.certificates()
         cluster = self.pserver(*self.of("pserver"))

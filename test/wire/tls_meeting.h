@@ -92,9 +92,9 @@ struct TlsMeeting {
     return done();
   }
   const std::string& dial(const Credentials& credentials, const std::string& host = "127.0.0.1",
-                          const Purpose& purpose = {}) {
+                          const Purpose& purpose = {}, uint16_t port = 0) {
     problem = "unfinished";
-    const Endpoint to{host, listener.port()};
+    const Endpoint to{host, port ? port : listener.port()};
     asio::co_spawn(
         io, [&]() { return wire::connect(to, 5, credentials, purpose); },
         [&](std::exception_ptr e, std::unique_ptr<Stream> made) {
