@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "base/output_copy.h"
 #include "base/suggest.h"
 #include "paddle/output.h"
 
@@ -153,6 +154,7 @@ std::vector<SeenProcess> own_processes() {
     if (number.find_first_not_of("0123456789") != std::string::npos ||
         ::stat(entry.path().c_str(), &owner) != 0 || owner.st_uid != ::getuid())
       continue;
+    if (proc_text(entry.path() / "comm") == text(output_copier, "\n")) continue;
     SeenProcess p{.id = std::stoll(number)};
     p.words = zero_list(proc_text(entry.path() / "cmdline"));
     for (const std::string& setting : zero_list(proc_text(entry.path() / "environ")))

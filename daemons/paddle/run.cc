@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "options/cluster.h"
 #include "options/program.h"
+#include "options/record.h"
 #include "options/tables.h"
 #include "paddle/flags.h"
 #include "paddle/kubernetes.h"
@@ -88,6 +89,7 @@ std::vector<std::string> command_of_role(std::span<const std::string> arguments,
     words = flags_for(pserver_options(), given);
     if (in_pod) {  // on every address of the pod: its name may not be known to itself yet
       if (!options.given("ports_num_for_sparse")) words.push_back("--ports_num_for_sparse=0");
+      write_nodefile(options, static_cast<size_t>(options.integer("trainer_id")));
     } else {
       add_place(options, words);
     }

@@ -75,6 +75,8 @@ int trainer_main(std::span<const std::string> arguments, const std::string& name
   Notes notes = run_notes(name, arguments);
   notes.emplace_back("program digest", session.model().digest);
   write_record(session.options(), "train", notes, session.file().source);
+  if (options.given("trainer_id") || options.flag("local"))  // else a pserver numbers it
+    write_nodefile(options, static_cast<size_t>(options.integer("trainer_id")));
   if (job == "train") train(session);
   if (job == "test") test_models(session);
   if (job == "time") options.flag("dry_run") ? estimate_gpu_step(session) : measure_time(session);

@@ -2,7 +2,9 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/output_copy.h"
 #include "base/version.h"
+#include "options/record.h"
 #include "options/tables.h"
 
 namespace paddle {
@@ -53,6 +55,9 @@ void begin_log(const Options& options, const std::string& program,
     log.screen = Screen::lines;
     start_log(log);
   }
+  if (keeps_own_workspace(options))
+    copy_output(log.log_dir + (program == "paddle_trainer" ? "/train.log" : "/server.log"),
+                log.max_file_bytes);
   std::string line = "commandline: " + program + " ";
   for (const std::string& word : arguments) line += word + " ";
   log_info(line);

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/error.h"
 #include "base/file.h"
 #include "base/host.h"
 #include "base/version.h"
@@ -103,6 +104,16 @@ void write_record(Options options, const std::string& name, const Notes& notes,
     options.replace("config", copy, "a copy of " + options.text("config"));
   }
   write_file_atomically(path, record_text(options, notes, which));
+}
+
+bool keeps_own_workspace(const Options& options) {
+  return options.given("workspace") && !options.given("log_dir");
+}
+
+void write_nodefile(const Options& options, size_t number) {
+  if (!keeps_own_workspace(options)) return;
+  make_directories(options.text("workspace"));
+  write_file_atomically(options.text("workspace") + "/nodefile", text(number, "\n"));
 }
 
 std::string in_workspace(const Options& options, const std::string& path) {

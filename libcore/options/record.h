@@ -32,6 +32,12 @@ std::string record_path(const Options& options, const std::string& name);
 void write_record(Options options, const std::string& name, const Notes& notes,
                   const std::string& job, Recorded which = Recorded::all);
 
+// Whether no launcher keeps what this process prints, and the node's number, in its workspace: such
+// a one gives it a log_dir.
+bool keeps_own_workspace(const Options& options);
+// nodefile in the workspace, where the process keeps its own.
+void write_nodefile(const Options& options, size_t number);
+
 // A path below the workspace, unless it is absolute or empty.
 std::string in_workspace(const Options& options, const std::string& path);
 

@@ -311,6 +311,14 @@ class Pods(EndToEnd):
             self.assertEqual(self.probe(f"pserver-{number}", "livenessProbe"), 0)
         self.paddle("launch", f"--config={self.job}", "--workspace=calm", "--save_dir=output", *flags)
         same_model(self, self.model(self.path("calm", "output")), self.model(self.path("trainer0", "output")))
+        # The workspace of every launcher, in the volume of each pod.
+        for kind, log, record, words in (("pserver", "server.log", "pserver.flags", "Server listening on"), ("trainer", "train.log", "train.flags", "Pass=14 ")):
+            for number in (0, 1):
+                workspace = self.path(f"{kind}{number}")
+                self.assertLessEqual({"job", "log", "nodefile"}, set(os.listdir(workspace)))
+                for name, wanted in (("nodefile", f"{number}\n"), (os.path.join("log", log), words), (os.path.join("job", record), "# command: ")):
+                    with open(os.path.join(workspace, name), encoding="utf-8") as f:
+                        self.assertIn(wanted, f.read(), name)
 
     def test_an_operator(self):
         """The environment of PaddleFlow's and Kubeflow's operators, as it is."""

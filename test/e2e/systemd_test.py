@@ -84,8 +84,17 @@ class Systemd(EndToEnd):
                     "PADDLE_TOKEN_FILE=/etc/paddle/houses.token\n"
                     "PADDLE_INIT_CONFIG=/srv/fit_a_line.json\nPADDLE_INIT_NUM_PASSES=100000\nPADDLE_INIT_SAVING_PERIOD=100\n")
         self.put(os.path.join(SOURCE, "configs", "fit_a_line.json"), "srv/fit_a_line.json")
+        self.place("etc/paddle/broken.env", "PADDLE_INIT_CONFIG=/srv/fit_a_line.json\nPADDLE_INIT_NUM_PASSES=many\n")
+        # The unit's 30 s are a long time for a test.
+        self.place("etc/systemd/system/paddle-pserver@.service.d/soon.conf", "[Service]\nWatchdogSec=5\n")
         self.machine = None
         self.boot()
+
+    def place(self, target, text):
+        target = os.path.join(self.root, target)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        with open(target, "w", encoding="utf-8") as f:
+            f.write(text)
 
     def put(self, source, target):
         target = os.path.join(self.root, target)
@@ -129,8 +138,8 @@ class Systemd(EndToEnd):
         until(lambda: self.state(unit, "ActiveState") == "active",
               lambda: f"{unit} runs\n" + self.inside("journalctl", "-n", "60", "--no-pager").stdout)
 
-    def trainer_log(self):
-        path = os.path.join(self.root, "var/lib/paddle/houses/log/paddle_trainer.INFO")
+    def trainer_log(self, name="paddle_trainer.INFO"):
+        path = os.path.join(self.root, "var/lib/paddle/houses/log", name)
         if not os.path.exists(path):
             return ""
         with open(path, encoding="utf-8", errors="replace") as f:
@@ -148,12 +157,24 @@ class Systemd(EndToEnd):
         self.assertRegex(self.state(pserver, "StatusText"), "listening on port 7164")
         self.assertIn("Server listening on 0.0.0.0:7164", self.inside("journalctl", "-u", pserver, "--no-pager").stdout)
         until(lambda: "Pass=1 " in self.trainer_log(), "it trains")
+        self.check_order(pserver, trainer)
+        self.check_files(trainer)
         # A killed pserver and a killed trainer come back, and training goes on.
         for unit in (pserver, trainer):
             before, passes = self.state(unit, "MainPID"), self.trainer_log().count("Pass=")
             self.control("kill", "--signal=KILL", "--kill-whom=main", unit)
             until(lambda: self.state(unit, "MainPID") not in ("0", before) and self.state(unit, "ActiveState") == "active", f"{unit} is back")
             until(lambda: self.trainer_log().count("Pass=") > passes + 5, lambda: "it trains again\n" + self.trainer_log()[-3000:])
+        # A pserver that does nothing any more is started again: its shards' threads no longer report.
+        before, restarts = self.state(pserver, "MainPID"), int(self.state(pserver, "NRestarts"))
+        passes = self.trainer_log().count("Pass=")
+        self.control("kill", "--signal=STOP", "--kill-whom=main", pserver)
+        until(lambda: self.state(pserver, "MainPID") not in ("0", before) and self.state(pserver, "ActiveState") == "active",
+              lambda: f"{pserver} is back\n" + self.inside("journalctl", "-n", "60", "--no-pager").stdout)
+        self.assertGreater(int(self.state(pserver, "NRestarts")), restarts)
+        self.assertIn("Watchdog timeout", self.inside("journalctl", "-u", pserver, "--no-pager").stdout)
+        until(lambda: self.trainer_log().count("Pass=") > passes + 5, lambda: "it trains again\n" + self.trainer_log()[-3000:])
+        self.check_a_mistake("paddle-trainer@broken")
         # A stop is clean, and the machine starts the job when it boots.
         self.control("stop", job)  # returns when the target has stopped; the services follow it
         for unit in (pserver, trainer):
@@ -165,6 +186,34 @@ class Systemd(EndToEnd):
         self.boot()
         for unit in (pserver, trainer):
             self.await_active(unit)
+        self.check_order(pserver, trainer)
+
+    def check_order(self, pserver, trainer):
+        """A trainer is started when the pserver listens, not before."""
+        listens, starts = (int(self.state(unit, what)) for unit, what in ((pserver, "ActiveEnterTimestampMonotonic"),
+                                                                          (trainer, "ExecMainStartTimestampMonotonic")))
+        self.assertGreater(listens, 0)
+        self.assertLessEqual(listens, starts)
+
+    def check_files(self, trainer):
+        """The workspace of every launcher, and who may read it; the same lines in the journal."""
+        there = os.path.join(self.root, "var/lib/paddle/houses")
+        self.assertLessEqual({"job", "log", "nodefile", "snapshot"}, set(os.listdir(there)))
+        with open(os.path.join(there, "nodefile"), encoding="utf-8") as f:
+            self.assertEqual(f.read(), "0\n")
+        self.assertIn("Pass=1 ", self.trainer_log("train.log"))
+        self.assertIn("Server listening on 0.0.0.0:7164", self.trainer_log("server.log"))
+        self.assertIn("Server listening on 0.0.0.0:7164", self.trainer_log("paddle_pserver2.INFO"))
+        self.assertIn("Pass=1 ", self.inside("journalctl", "-u", trainer, "--no-pager").stdout)
+        modes = self.inside("stat", "-c", "%U:%G %a", "/etc/paddle", "/var/lib/paddle", "/var/lib/paddle/houses").stdout.splitlines()
+        self.assertEqual(modes, ["root:paddle 750", "paddle:paddle 750", "paddle:paddle 750"])
+
+    def check_a_mistake(self, unit):
+        """What will happen again is not tried again."""
+        self.control("start", unit)
+        until(lambda: self.state(unit, "ActiveState") == "failed", lambda: f"{unit} has failed: " + self.state(unit, "ActiveState"))
+        self.assertEqual((self.state(unit, "NRestarts"), self.state(unit, "ExecMainStatus")), ("0", "2"))
+        self.assertIn("num_passes", self.inside("journalctl", "-u", unit, "--no-pager").stdout)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 import os
 import signal
 
-from cluster import free_ports, until, write_job
+from cluster import Process, free_ports, until, write_job
 from support import BUILD, PADDLE, EndToEnd, main
 
 
@@ -57,8 +57,50 @@ class Workspace(EndToEnd):
         for name in names:
             self.assertLessEqual(os.path.getsize(self.path("ws", "log", name)), 1 << 20)
         self.assertIn("Pass=39", self.text("ws", "log", "paddle_trainer.INFO"))
-        done = self.paddle("train", f"--config={job}", "--workspace=ws", "--seed=x", check=2)
-        self.assertIn("seed", done.stderr)
+        # What is said is also in the files of its severity and of those below, and nothing else is.
+        self.write("broken.csv", "1,2\n")
+        with open(job, encoding="utf-8") as f:
+            broken = self.write("broken.json", f.read().replace("data.csv", "broken.csv"))
+        self.paddle("train", f"--config={broken}", "--workspace=bad", check=2)
+        for severity in ("INFO", "WARNING", "ERROR"):
+            self.assertIn("broken.csv", self.text("bad", "log", "paddle_trainer." + severity), severity)
+        self.assertNotRegex(self.text("bad", "log", "paddle_trainer.WARNING"), r"(?m)^I\d{4}")
+        self.assertNotRegex(self.text("bad", "log", "paddle_trainer.ERROR"), r"(?m)^[IW]\d{4}")
+        server = Process(self.dir, "server").start(PADDLE, "pserver", "--port=0", "--workspace=open", "--insecure")
+        self.addCleanup(server.kill)
+        server.wait_line("Server listening on")
+        self.assertIn("can read and change the model", self.text("open", "log", "paddle_pserver2.WARNING"))
+        self.assertFalse(os.path.exists(self.path("open", "log", "paddle_pserver2.ERROR")))
+        self.assertEqual(sorted(os.listdir(self.path("ws"))), ["job", "log", "nodefile", "output"])
+
+    def test_what_a_process_prints_is_kept(self):
+        """Without a launcher, as by systemd or in a pod: stdout and stderr as they are, and the same in the workspace."""
+        job = write_job(self)
+        done = self.paddle("train", f"--config={job}", "--num_passes=1", "--save_dir=output", "--workspace=ws")
+        timed = self.paddle("train", f"--config={job}", "--job=time", "--time_batches=5", "--workspace=ws")
+        self.assertIn("5 batches in", timed.stdout)
+        self.assertTrue(self.text("ws", "log", "train.log").startswith(done.stderr))
+        for line in (done.stderr + timed.stderr + timed.stdout).splitlines():
+            self.assertIn(line, self.text("ws", "log", "train.log"))
+        self.assertEqual(self.text("ws", "nodefile"), "0\n")
+        # A pserver that is killed has kept its last line, too; a new one goes on behind it.
+        server = Process(self.dir, "server")
+        self.addCleanup(server.kill)
+        for times in (1, 2):
+            server.start(PADDLE, "pserver", "--port=0", "--ports_num_for_sparse=0", "--workspace=ws").wait_line("Server listening on")
+            server.kill()
+            until(lambda: self.text("ws", "log", "server.log").count("Server listening on") == times, "it is in the file")  # noqa: B023
+        self.assertEqual(self.text("ws", "log", "server.log"), server.log(whole=True))
+        # It stays bounded, as the logs.
+        self.write("ws/log/train.log", "x" * (1 << 20))
+        self.paddle("train", f"--config={job}", "--num_passes=1", "--workspace=ws", "--max_log_size=1")
+        self.assertLess(os.path.getsize(self.path("ws", "log", "train.log")), 1 << 16)
+        self.assertGreaterEqual(os.path.getsize(self.path("ws", "log", "train.log.1")), 1 << 20)
+        # A launcher that keeps it itself is not disturbed, nor is a terminal.
+        self.paddle("launch", f"--config={job}", "--num_passes=1", "--workspace=launched", "--server_num=1", "--worker_num=1")
+        self.assertEqual(self.text("launched", "log", "train.log").count("commandline: "), 1)
+        self.on_terminal("train", f"--config={job}", "--num_passes=1", "--workspace=seen")
+        self.assertFalse(os.path.exists(self.path("seen", "log", "train.log")))
 
     def test_the_guides_line_for_the_background(self):
         """A hang-up of the terminal does not end the pserver; its output is in the file."""
