@@ -8,10 +8,12 @@
 #include "base/error.h"
 #include "base/suggest.h"
 #include "base/version.h"
+#include "exec/gpu.h"
 #include "obs/events.h"
 #include "obs/metrics.h"
 #include "options/commands.h"
 #include "options/completion.h"
+#include "options/environment.h"
 #include "options/man_page.h"
 #include "options/program.h"
 #include "options/tables.h"
@@ -60,7 +62,8 @@ int print_version(std::span<const std::string> words) {
                    std::cout))
     return 0;
   require_no_arguments(words);
-  std::cout << version_block() << std::flush;
+  const GpuKind kind = gpu_kind(variable(current_environment(), "PADDLE_CUDA_DEVICE"));
+  std::cout << version_block(has_gpu_module(kind)) << std::flush;
   return 0;
 }
 

@@ -68,16 +68,24 @@ std::shared_ptr<Gpu> gpu_of_job(const Options& options, const Environment& envir
   const bool dry_run = options.flag("dry_run");  // counts on the emulated device
   require(!dry_run || options.text("job") == "time", Error::Kind::config,
           "--dry_run is for --job=time: it prints what a step asks of a GPU");
-  if (!options.flag("use_gpu") && !dry_run) return nullptr;
+  const bool automatic = options.says("use_gpu", "auto") && !dry_run;
+  if (!options.flag("use_gpu") && !automatic && !dry_run) return nullptr;
+  if (automatic && options.text("job") == "checkgrad") return nullptr;
   require(options.text("job") != "checkgrad", Error::Kind::config,
           "--job=checkgrad computes on the CPU, in double precision: leave --use_gpu=true away");
   const GpuKind kind =
       dry_run ? GpuKind::emulated : gpu_kind(variable(environment, "PADDLE_CUDA_DEVICE"));
   std::string why;
-  const int count = std::max(1, count_gpus(kind, why));
+  const int found = count_gpus(kind, why), count = std::max(1, found);
+  if (automatic && found == 0) {
+    log_info("computing on the CPU, as there is no GPU to compute on: " + why);
+    return nullptr;
+  }
   const auto given = static_cast<int>(options.integer("gpu_id"));
   const auto trainer = static_cast<int>(options.integer("trainer_id") % count);
-  return open_gpu(kind, given < 0 ? trainer : given);
+  return open_gpu(
+      kind, given < 0 ? trainer : given, "--use_gpu=false",
+      {.tf32 = options.flag("gpu_tf32"), .emulated = variable(environment, "PADDLE_EMULATED_GPU")});
 }
 
 ExecutorOptions executor_options(const Options& options, const Environment& environment,
@@ -86,7 +94,8 @@ ExecutorOptions executor_options(const Options& options, const Environment& envi
           .plan = {.check_nan_inf = options.flag("check_nan_inf"),
                    .profile = options.flag("show_layer_stat"),
                    .remote = remote,
-                   .gpu = gpu_of_job(options, environment)}};
+                   .gpu = gpu_of_job(options, environment),
+                   .replay = options.flag("gpu_replay")}};
 }
 
 }  // namespace

@@ -60,7 +60,8 @@ class TrainLoop {
       make_writable_directory(in_workspace(o_, o_.text("save_dir")));
       warn_of_older_models(s_);
     }
-    Batches data(s_.train_data(), client_ != nullptr && client_->takes_announcements());
+    Batches data(s_.train_data(),
+                 s_.executor().on_gpu() || (client_ != nullptr && client_->takes_announcements()));
     report_.begin(s_.batches_of_pass());
     if (client_) send_state("training");
     for (bool done = false; !done;) {
@@ -119,7 +120,9 @@ class TrainLoop {
   }
 
   const Session::Outcome& step(Plan& plan, Batches& data, const TrainPosition& after) {
-    if (!client_) return s_.run(plan, data.batch(), s_.at.step, data.position());
+    if (!client_)
+      return s_.run(plan, data.batch(), s_.at.step, data.position(),
+                    s_.executor().on_gpu() ? data.following() : nullptr);
     const Session::Outcome* out = nullptr;
     const auto compute = [&] {
       out = &s_.run(plan, data.batch(), s_.at.step, data.position(), data.following());

@@ -18,14 +18,14 @@ constexpr bool built_with_avx = false;
 
 std::string version_text() { return version; }
 
-std::string version_block() {
+std::string version_block(bool with_gpu) {
   struct Feature {
     const char* name;
     bool on;
   };
   const Feature features[] = {
       {"avx", built_with_avx},
-      {"gpu", built_with_gpu},
+      {"gpu", with_gpu},
       {"mkl", false},  // matrix products come from OpenBLAS and oneDNN
       {"mkldnn", built_with_onednn},
       {"double", false},  // parameters are float32 unless a job says otherwise

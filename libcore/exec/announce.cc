@@ -23,6 +23,7 @@ class Announcer final : public Remote {
 }  // namespace
 
 void Plan::announce(std::span<const Tensor> feeds, uint64_t step) {
+  if (options_.gpu) ahead_.assign(feeds.begin(), feeds.end());
   if (!bound_ || tables_ || options_.gpu || options_.remote == nullptr ||
       !options_.remote->takes_announcements())
     return;

@@ -37,6 +37,7 @@ class Executor {
   std::vector<OpCost> profile() const;
 
   ThreadPool& pool() { return pool_; }
+  bool on_gpu() const { return options_.plan.gpu != nullptr; }
 
  private:
   struct Entry {

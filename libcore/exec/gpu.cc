@@ -85,6 +85,8 @@ int count_gpus(GpuKind kind, std::string& why) {
   return l.module == nullptr ? 0 : l.module->count(why);
 }
 
+bool has_gpu_module(GpuKind kind) { return loaded(kind).module != nullptr; }
+
 // What depends on an op's attributes (on_host) is left out: its other forms have a kernel.
 GpuOps gpu_ops(GpuKind kind) {
   const Loaded& l = loaded(kind);
@@ -103,13 +105,14 @@ GpuOps gpu_ops(GpuKind kind) {
   return out;
 }
 
-std::shared_ptr<Gpu> open_gpu(GpuKind kind, int index, const std::string& on_cpu) {
+std::shared_ptr<Gpu> open_gpu(GpuKind kind, int index, const std::string& on_cpu,
+                              const GpuOptions& options) {
   std::string why;
   const int count = count_gpus(kind, why);
   require(count > 0, Error::Kind::config, "cannot compute on a GPU: ", why,
           "; compute on the CPU with ", on_cpu);
   const Loaded& l = loaded(kind);
-  auto gpu = std::make_shared<Gpu>(*l.module, l.module->open(index, host_products()));
+  auto gpu = std::make_shared<Gpu>(*l.module, l.module->open(index, host_products(), options));
   log_info(text("computing on GPU ", index, " (", gpu->device()->name(), ")"));
   return gpu;
 }

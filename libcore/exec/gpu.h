@@ -18,6 +18,17 @@ enum class GpuKind { real, emulated };
 // Throws Error(config) unless the text is "" or "emulated".
 GpuKind gpu_kind(const std::string& name);
 
+// What is started looks at this guard while the object is there.
+class GuardedBy {
+ public:
+  GuardedBy(Accelerator& device, const Guard& guard) : device_(device) { device.guard = guard; }
+  ~GuardedBy() { device_.guard = {}; }
+  GuardedBy(const GuardedBy&) = delete;
+
+ private:
+  Accelerator& device_;
+};
+
 class Gpu {
  public:
   Gpu(const GpuModule& module, std::shared_ptr<Accelerator> device)
@@ -39,7 +50,11 @@ class Gpu {
 // GPU number `index`. Throws Error(config), with what to do, where there is no module, no driver or
 // no such GPU; `on_cpu` is how the caller's user computes on the CPU.
 std::shared_ptr<Gpu> open_gpu(GpuKind kind, int index,
-                              const std::string& on_cpu = "--use_gpu=false");
+                              const std::string& on_cpu = "--use_gpu=false",
+                              const GpuOptions& options = {});
+
+// Whether the module is there and can be loaded.
+bool has_gpu_module(GpuKind kind);
 
 // The types of all ops that run in a process, in two lists. Throws Error(config) where there is no
 // module.

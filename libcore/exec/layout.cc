@@ -309,6 +309,8 @@ void Plan::bind_kernels() {
     const OpDef* device = device_op(s);
     s.on_device = device != nullptr;
     if (options_.gpu) s.reads = reads_of(s);
+    for (const int v : s.reads)
+      if (s.on_device) vars_[static_cast<size_t>(v)].read_on_device = true;
     if (options_.gpu && (s.op.type == "push" || s.op.type == "pull"))
       for (const int v : s.reads)
         if (vars_[static_cast<size_t>(v)].home == Home::scope) exchanged_.push_back(v);
@@ -332,7 +334,7 @@ void Plan::bind_kernels() {
       throw e.within("planning ", op_with_origin(s.op));
     }
   }
-  if (options_.gpu) report_on_cpu();
+  if (options_.gpu) options_.gpu->report_on_cpu(types_on_cpu());
   bound_ = true;
 }
 

@@ -41,18 +41,20 @@ std::vector<int> Plan::reads_of(const Step& step) const {
   return reads;
 }
 
-void Plan::report_on_cpu() const {
+std::set<std::string> Plan::types_on_cpu() const {
   std::set<std::string> types;
   for (const Step& s : steps_)
     if (!s.on_device && s.op.type != "push" && s.op.type != "pull" && s.op.type != "await_answer")
       types.insert(s.op.type);
-  options_.gpu->report_on_cpu(types);
+  return types;
 }
 
 // Temporaries lie in the GPU's arena as they do in the host's.
 void Plan::place_on_device() {
   const std::shared_ptr<Accelerator>& device = options_.gpu->device();
-  device_arena_.reserve(device, arena_bytes());
+  replayed_.clear();
+  ran_since_layout_ = false;
+  device_arena_.reserve(device, arena_bytes(), "temporaries");
   for (PlanVar& v : vars_) {
     void* host = v.view.data;
     v.device_view = v.view;
@@ -60,7 +62,7 @@ void Plan::place_on_device() {
       v.device_view.data = static_cast<std::byte*>(device_arena_.data()) +
                            (static_cast<std::byte*>(host) - static_cast<std::byte*>(arena_.raw()));
     const size_t bytes = view_bytes(v.view);
-    if (v.home == Home::feed) v.device.reserve(device, bytes);
+    if (v.home == Home::feed) v.device.reserve(device, bytes, "feeds");
     if (v.home == Home::feed) v.device_view.data = v.device.data();
   }
 }
@@ -83,9 +85,21 @@ void Plan::begin_on_device() {
     const Variable& variable = *v.variable;
     if (!variable.device.empty() && !variable.device.holds(device, variable.tensor.bytes()))
       bring_to_host(variable);  // its memory is about to go
-    if (variable.device.reserve(device, variable.tensor.bytes())) variable.current = {};
+    if (variable.device.reserve(device, variable.tensor.bytes(), "variables"))
+      variable.current = {};
+    if (v.device_view.data != variable.device.data()) replayed_.clear();
     v.device_view.data = variable.device.data();
   }
+  begin_replays();
+}
+
+void Plan::run_all_on_gpu(uint64_t number) {
+  run_number_ = number;
+  drop_pushes();
+  begin_on_device();
+  const std::vector<Tensor> next = std::exchange(ahead_, {});
+  run_steps(number);
+  bring_fetches(next);
 }
 
 void Plan::to_host(int var) {
@@ -103,8 +117,14 @@ void Plan::to_device(int var) {
   PlanVar& v = vars_[static_cast<size_t>(var)];
   Copies& now = current(v);
   const size_t bytes = view_bytes(v.view);
-  if (!now.device && bytes > 0)
-    options_.gpu->device()->upload(v.device_view.data, v.view.data, bytes);
+  const std::shared_ptr<Accelerator>& device = options_.gpu->device();
+  if (v.coming != 0) device->use(std::exchange(v.coming, 0));
+  if (!now.device && bytes > 0) {
+    if (v.home == Home::feed)
+      v.feed.send(device, v.view.data, bytes, v.device_view.data);
+    else
+      device->upload(v.device_view.data, v.view.data, bytes);
+  }
   now.device = true;
 }
 
@@ -126,22 +146,44 @@ uint64_t Plan::gpu_memory() const {
   return bytes;
 }
 
+// What kernels of a step look at, and where their checks are noted.
+Guard Plan::guard_of(const Step& step) const {
+  return {static_cast<uint32_t*>(failed_.data()),
+          first_number_ + static_cast<uint32_t>(&step - steps_.data())};
+}
+
 void Plan::run_with_gpu(const Step& step, uint64_t number, Remote* remote) {
+  if (!step.on_device) return run_on_cpu(step, number, remote);
   Accelerator& gpu = *options_.gpu->device();
-  auto alone = gpu.lock();
+  const auto alone = gpu.lock();
+  for (const int v : step.reads) to_device(v);
   gpu.running(step.def->type.c_str());
-  for (const int v : step.reads) step.on_device ? to_device(v) : to_host(v);
-  if (step.on_device) {
+  {
+    const GuardedBy guarded(gpu, guard_of(step));
     step.kernel(Run(step.args.data(), Device(device_.pool(), gpu), device_scratch_, step.seed,
                     number, remote));
-  } else {
-    alone.unlock();  // other plans go on while this one computes on the CPU, or waits for pservers
-    step.kernel(Run(step.args.data(), device_, scratch_, step.seed, number, remote));
-    alone.lock();
   }
   for (const int v : step.out)
-    if (v >= 0) current(vars_[static_cast<size_t>(v)]) = {!step.on_device, step.on_device};
+    if (v >= 0) current(vars_[static_cast<size_t>(v)]) = {false, true};
   gpu.running(nullptr);
+}
+
+// Other plans go on while this one computes on the CPU, or waits for pservers.
+void Plan::run_on_cpu(const Step& step, uint64_t number, Remote* remote) {
+  if (step.op.type == "push") return start_push(step);
+  Accelerator& gpu = *options_.gpu->device();
+  {
+    const auto alone = gpu.lock();
+    for (const int v : step.reads) to_host(v);
+    if (step.op.type != "pull") check_replayed(true);  // what comes from pservers is no result
+    gpu.running(step.def->type.c_str());
+  }
+  step.kernel(Run(step.args.data(), device_, scratch_, step.seed, number, remote));
+  for (const int v : step.out)
+    if (v >= 0) current(vars_[static_cast<size_t>(v)]) = {true, false};
+  const auto alone = gpu.lock();
+  gpu.running(nullptr);
+  if (step.op.type == "pull") send_value(step);
 }
 
 }  // namespace paddle

@@ -90,7 +90,12 @@ Plan::Plan(const Program& program, int32_t block, Scope& scope, const Names& fee
   }
 }
 
-Plan::~Plan() = default;
+Plan::~Plan() {
+  try {
+    if (options_.gpu) drop_pushes();
+  } catch (const Error&) {  // the device has failed, and copies no more
+  }
+}
 
 void Plan::add_ops(const Program& program, const Block& block, const Names& feeds,
                    const Names& fetches, bool fuse) {
@@ -104,13 +109,14 @@ void Plan::add_ops(const Program& program, const Block& block, const Names& feed
     }
   const std::vector<ExchangedParam> exchanged = take_remote_ops(ops, program, block);
   // Gradients are computed whoever else reads them, and have memory of their own where they are
-  // read after their push.
+  // read after their push; from a GPU they are copied while the step goes on.
   Names wanted = tables.wanted();
   wanted.insert(wanted.end(), fetches.begin(), fetches.end());
   const Remote* remote = options_.remote;
   for (size_t i = 0; i < exchanged.size(); ++i) {
-    const bool free_at_once = remote != nullptr && remote->read_until(static_cast<int32_t>(i)) ==
-                                                       Remote::ReadUntil::pushed;
+    const bool free_at_once =
+        remote != nullptr && !options_.gpu &&
+        remote->read_until(static_cast<int32_t>(i)) == Remote::ReadUntil::pushed;
     if (!free_at_once) pushed_.insert(exchanged[i].grad);
     wanted.push_back(exchanged[i].grad);
   }
@@ -257,13 +263,14 @@ void Plan::run(uint64_t step) {
   if (!laid_out_ || scope_moved() || root_values_changed()) layout();
   for (PlanVar& v : vars_)
     if (v.lod_cell != nullptr) v.device_view.lod = v.view.lod = *v.lod_cell;
-  if (options_.gpu) begin_on_device();
-  run_steps(step);
   if (options_.gpu)
-    for (const int f : fetches_) to_host(f);
+    run_all_on_gpu(step);
+  else
+    run_steps(step);
 }
 
 void Plan::run_steps(uint64_t step) {
+  if (options_.gpu && !options_.profile) return run_gpu_steps(step);
   if (!options_.profile) {
     for (const Step& s : steps_) run_step(s, step);
     return;
@@ -271,6 +278,7 @@ void Plan::run_steps(uint64_t step) {
   for (Step& s : steps_) {
     const auto start = std::chrono::steady_clock::now();
     run_step(s, step);
+    if (options_.gpu) send_pushes(step, options_.remote, true);
     if (s.on_device) {
       const auto alone = options_.gpu->device()->lock();
       options_.gpu->device()->wait();
@@ -293,6 +301,7 @@ void Plan::run_step(const Step& s, uint64_t number) {
     else
       s.kernel(Run(s.args.data(), device_, scratch_, s.seed, number, remote));
   } catch (Error& e) {
+    add_failed_op(e, &s);
     throw e.within("running ", op_with_origin(s.op));
   }
   // Of the rows of a pull, those behind the last id have any content.

@@ -5,6 +5,7 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <span>
@@ -12,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "exec/feed_copies.h"
 #include "graph/find_tables.h"
 #include "graph/infer.h"
 #include "graph/kernel.h"
@@ -33,6 +35,7 @@ struct PlanOptions {
   // Where ops run that have a kernel for it, shared with all plans of a job; null for the CPU
   // alone.
   std::shared_ptr<Gpu> gpu = nullptr;
+  bool replay = true;  // with a GPU: ops that need nothing of the host are replayed together
   // Called with the bytes that the plan is about to take, in its arena or in the scope; what it
   // throws ends the run before they are taken.
   std::function<void(uint64_t bytes)> before_memory = {};
@@ -64,7 +67,8 @@ class Plan {
   void run(uint64_t step);
   // The feeds of the run after the next one, whose number will be `step`: a Remote gets the
   // ids of the rows that it will look up, where they are fed and not computed. Not before the first
-  // run.
+  // run. A GPU copies them while it computes: where that run is fed these tensors, their elements
+  // are as they were.
   void announce(std::span<const Tensor> feeds, uint64_t step);
   // Fetch i as it stands after run(); good until the next one.
   const View& fetched(size_t i) const { return vars_[static_cast<size_t>(fetches_[i])].view; }
@@ -81,6 +85,8 @@ class Plan {
   const std::shared_ptr<Gpu>& gpu() const { return options_.gpu; }
   uint64_t gpu_traffic() const;
   uint64_t gpu_memory() const;
+  // The types of the ops that the CPU runs all the same, but what talks to pservers.
+  std::set<std::string> types_on_cpu() const;
 
  private:
   enum class Home { temp, feed, scope };
@@ -100,6 +106,11 @@ class Plan {
     // scope's, where its value is.
     View device_view;
     DeviceMemory device;  // of a feed
+    FeedCopies feed;
+    Tensor fetched;  // of a fetch, pinned
+    PinnedTensor pinned;
+    CopyTicket coming = 0;        // a value of pservers on its way to the GPU
+    bool read_on_device = false;  // by an op there
     Copies current;
   };
   struct Step {
@@ -109,12 +120,24 @@ class Plan {
     std::vector<int> in, out;  // variable of each argument, -1 for @EMPTY@
     std::vector<View*> args;
     bool on_device = false;
+    bool replayable = false;      // until it turns out to need the host
     std::vector<int> reads;       // variables whose elements it reads; known where there is a GPU
     bool check_gradients = true;  // when shapes are inferred next
     bool early = false;           // shapes depend on its results; see early.cc
     uint64_t seed = 0;
     double seconds = 0, least = 0, most = 0;
     int64_t calls = 0;
+  };
+  // Steps of a GPU that are replayed together, from one position to another.
+  struct Replayed {
+    size_t end = 0;
+    std::unique_ptr<Recording> recording;
+    std::vector<int> reads, writes;  // variables, beforehand and afterwards in the GPU's memory
+  };
+  // A gradient on its way to the host, from where the step sends it on.
+  struct PendingPush {
+    const Step* step;
+    CopyTicket copy;
   };
   struct Buffer {
     size_t bytes = 0, offset = 0;
@@ -150,13 +173,33 @@ class Plan {
   void announce(const Step& pull, std::span<const Tensor> feeds, uint64_t step);
   const OpDef* device_op(const Step& step) const;
   std::vector<int> reads_of(const Step& step) const;
-  void report_on_cpu() const;
   void place_on_device();
   void bring_roots();
   void begin_on_device();
   void run_with_gpu(const Step& step, uint64_t number, Remote* remote);
+  void run_on_cpu(const Step& step, uint64_t number, Remote* remote);
+  Guard guard_of(const Step& step) const;
   void to_host(int var);
   void to_device(int var);
+  // copies that go on beside the computing (device_copies.cc)
+  void start_push(const Step& step);
+  void send_pushes(uint64_t number, Remote* remote, bool all);
+  void drop_pushes();
+  void send_value(const Step& pull);
+  void bring_fetches(std::span<const Tensor> next);
+  void send_ahead(std::span<const Tensor> next);
+  void finish_copy(CopyTicket copy);
+  void check_replayed(bool wait);
+  void report_failed_check();
+  void add_failed_op(Error& e, const Step* running) const;
+  // recordings (device_replay.cc)
+  bool can_replay() const;
+  void begin_replays();
+  size_t run_replayed(size_t first, uint64_t number);
+  const Replayed* record(size_t first, uint64_t number);
+  bool record_steps(size_t first, size_t& end, uint64_t number, Replayed& made);
+  void run_gpu_steps(uint64_t number);
+  void run_all_on_gpu(uint64_t number);
   Copies& current(PlanVar& v) { return v.variable ? v.variable->current : v.current; }
   void check_finite(const Step& step) const;
 
@@ -191,8 +234,22 @@ class Plan {
   } announced_;  // memory of announce()
   Tensor arena_;
   Scratch scratch_;
+  // With a GPU:
   DeviceMemory device_arena_;
   Scratch device_scratch_;
+  std::map<size_t, Replayed> replayed_;  // by the first step
+  bool ran_since_layout_ = false;        // all memory that kernels need was taken
+  uint64_t releases_ = 0;                // Accelerator::releases() when that was so
+  uint32_t first_number_ = 0;            // of the steps, in guards
+  DeviceMemory failed_;                  // Guard::failed of this plan
+  Tensor failed_on_host_;
+  PinnedTensor pinned_failed_;
+  CopyTicket last_check_ = 0;
+  bool unchecked_ = false;  // checks were replayed and not looked at
+  uint64_t run_number_ = 0;
+  std::deque<PendingPush> pushes_;
+  std::vector<Tensor> ahead_;  // feeds of the run after the one that begins next
+  std::vector<Tensor> sent_ahead_;
 };
 
 }  // namespace paddle

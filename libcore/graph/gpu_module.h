@@ -17,7 +17,8 @@ struct GpuModule {
   // How many devices there are; `why` says why there are none.
   int (*count)(std::string& why);
   // Throws Error(config) where there is no device of that number.
-  std::shared_ptr<Accelerator> (*open)(int index, const HostProducts& products);
+  std::shared_ptr<Accelerator> (*open)(int index, const HostProducts& products,
+                                       const GpuOptions& options);
   // The definition of an op that has a kernel for the device, or null.
   const OpDef* (*find_op)(std::string_view type);
 };

@@ -85,7 +85,7 @@ class Run {
  public:
   Run(View* const* args, const Device& device, Scratch& scratch, uint64_t seed, uint64_t step,
       Remote* remote = nullptr)
-      : scratch(scratch), seed(seed), step(step), remote(remote), args_(args), device_(device) {}
+      : scratch(scratch), seed(seed), remote(remote), args_(args), device_(device), step_(step) {}
 
   // So that ops write map(r, ...), gemm(r, ...): the calls of kernels/ take a device.
   operator const Device&() const { return device_; }
@@ -95,12 +95,21 @@ class Run {
 
   Scratch& scratch;
   uint64_t seed;   // of the program and this op
-  uint64_t step;   // of training: the same step draws the same random numbers, also after a restart
   Remote* remote;  // null where the plan runs without pservers
+
+  // Of training: the same step draws the same random numbers, also after a restart.
+  uint64_t step() const {
+    asked_for_step_ = true;
+    return step_;
+  }
+  // Whether the kernel does not do the same in every step.
+  bool asked_for_step() const { return asked_for_step_; }
 
  private:
   View* const* args_;
   const Device& device_;
+  uint64_t step_;
+  mutable bool asked_for_step_ = false;
 };
 
 using Kernel = std::function<void(const Run&)>;

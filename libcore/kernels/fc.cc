@@ -1,5 +1,6 @@
 #include "kernels/fc.h"
 
+#include "kernels/blas.h"
 #include "kernels/blas_backend.h"
 #include "kernels/fc_act.h"
 #include "kernels/simd.h"
@@ -61,8 +62,17 @@ void fc_act_grad(const Device&, Act act, int64_t m, int64_t n, const T* y, const
 }
 
 template <class T>
-void fc_bias_update(const Device&, int64_t n, T rate, const T* grad, T* bias) {
-  for (int64_t j = 0; j < n; ++j) bias[j] -= rate * grad[j];
+void fc_bias_update(const Device&, int64_t n, const T* rate, const T* grad, T* bias) {
+  const T r = *rate;
+  for (int64_t j = 0; j < n; ++j) bias[j] -= r * grad[j];
+}
+
+int64_t fc_update_scratch(int64_t, int64_t) { return 0; }
+
+template <class T>
+void fc_weight_update(const Device& device, int64_t m, int64_t n, int64_t k, const T* rate,
+                      const T* x, const T* dz, T*, T* w) {
+  gemm(device, true, false, k, n, m, -*rate, x, k, dz, n, T(1), w, n);
 }
 
 template void fc(const Device&, int64_t, int64_t, int64_t, const float*, const float*, const float*,
@@ -73,7 +83,11 @@ template void fc_act_grad(const Device&, Act, int64_t, int64_t, const float*, co
                           float*);
 template void fc_act_grad(const Device&, Act, int64_t, int64_t, const double*, const double*,
                           double*, double*);
-template void fc_bias_update(const Device&, int64_t, float, const float*, float*);
-template void fc_bias_update(const Device&, int64_t, double, const double*, double*);
+template void fc_bias_update(const Device&, int64_t, const float*, const float*, float*);
+template void fc_bias_update(const Device&, int64_t, const double*, const double*, double*);
+template void fc_weight_update(const Device&, int64_t, int64_t, int64_t, const float*, const float*,
+                               const float*, float*, float*);
+template void fc_weight_update(const Device&, int64_t, int64_t, int64_t, const double*,
+                               const double*, const double*, double*, double*);
 
 }  // namespace paddle

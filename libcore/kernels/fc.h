@@ -21,8 +21,15 @@ template <class T>
 void fc_act_grad(const Device& device, Act act, int64_t m, int64_t n, const T* y, const T* dy,
                  T* dz, T* sums);
 
-// bias -= rate * grad
+// bias -= *rate * grad
 template <class T>
-void fc_bias_update(const Device& device, int64_t n, T rate, const T* grad, T* bias);
+void fc_bias_update(const Device& device, int64_t n, const T* rate, const T* grad, T* bias);
+
+// w [k, n] -= *rate * transposed x [m, k] * dz [m, n]. `scratch` has fc_update_scratch(k, n)
+// elements.
+template <class T>
+void fc_weight_update(const Device& device, int64_t m, int64_t n, int64_t k, const T* rate,
+                      const T* x, const T* dz, T* scratch, T* w);
+int64_t fc_update_scratch(int64_t k, int64_t n);
 
 }  // namespace paddle

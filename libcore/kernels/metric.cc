@@ -57,14 +57,15 @@ void count(Scratch& scratch, int64_t n, int64_t step, const T* p, const int64_t*
 
 }  // namespace
 
-int64_t count_hits(const Device&, int64_t n, int64_t k, const int64_t* found,
-                   const int64_t* label) {
-  int64_t hits = 0;
+void count_hits(const Device&, Scratch&, int64_t n, int64_t k, const int64_t* found,
+                const int64_t* label, int32_t* hits, float* share) {
+  int32_t sum = 0;
   for (int64_t row = 0; row < n; ++row) {
     const int64_t *begin = found + row * k, *end = begin + k;
-    hits += std::find(begin, end, label[row]) != end;
+    sum += std::find(begin, end, label[row]) != end;
   }
-  return hits;
+  if (hits != nullptr) *hits = sum;
+  if (share != nullptr) *share = n == 0 ? 0.0f : static_cast<float>(sum) / static_cast<float>(n);
 }
 
 int64_t first_improbable(const Device&, int64_t n, int64_t step, const float* p) {

@@ -7,9 +7,10 @@
 
 namespace paddle {
 
-// How many rows of found [n, k] contain the row's label. Waits for the answer.
-int64_t count_hits(const Device& device, int64_t n, int64_t k, const int64_t* found,
-                   const int64_t* label);
+// How many of n rows of found [n, k] contain the row's label, as a number and as their share; null
+// for what is not wanted.
+void count_hits(const Device& device, Scratch& scratch, int64_t n, int64_t k, const int64_t* found,
+                const int64_t* label, int32_t* hits, float* share);
 
 // The area under a curve, of predictions counted per bin of their probability. With `steps` > 0
 // the counts are those of the last so many batches: as PaddlePaddle 1.8 keeps them (`ring`),

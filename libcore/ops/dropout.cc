@@ -64,7 +64,7 @@ Kernel drop(const DropAttrs& a, Arg x, Arg out, Arg mask) {
   return [=](const Run& r) {
     const int64_t n = r[x].numel();
     uint8_t* kept = mask ? r[mask].as<uint8_t>() : r.scratch.get<uint8_t>(n);
-    const RandomStream stream(a.fix_seed ? a.seed : r.seed, r.step);
+    const RandomStream stream(a.fix_seed ? a.seed : r.seed, r.step());
     draw_mask(r, n, stream, a.prob, kept);
     map(r, n, Masked<T>{static_cast<T>(a.train_scale())}, r[out].as<T>(), r[x].as<const T>(),
         static_cast<const uint8_t*>(kept));

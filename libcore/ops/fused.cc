@@ -102,7 +102,7 @@ Kernel bind_fc_grad(const Bind& b) {
     using T = decltype(t);
     return [=](const Run& r) {
       const auto [m, k, n] = sizes(r[x], r[w], columns);
-      T* sums = r.scratch.get<T>(n + m * n);
+      T* sums = r.scratch.get<T>(n + m * n + fc_update_scratch(k, n));
       const T* dz = r[dy].as<const T>();
       if (act == Act::none) {
         if (db || b_out) column_sums(r, m, n, dz, sums, false);
@@ -114,12 +114,13 @@ Kernel bind_fc_grad(const Bind& b) {
       if (dx)  // before the weights change
         gemm(r, false, true, m, k, n, T(1), dz, n, r[w].as<const T>(), n, T(0), r[dx].as<T>(), k);
       if (w_out)
-        gemm(r, true, false, k, n, m, -read_one(r, r[lr].as<const T>()), r[x].as<const T>(), k, dz,
-             n, T(1), r[w_out].as<T>(), n);
+        fc_weight_update(r, m, n, k, r[lr].as<const T>(), r[x].as<const T>(), dz, sums + n + m * n,
+                         r[w_out].as<T>());
       else if (dw)
         gemm(r, true, false, k, n, m, T(1), r[x].as<const T>(), k, dz, n, T(0), r[dw].as<T>(), n);
       if (b_out)
-        fc_bias_update(r, n, read_one(r, r[bias_lr].as<const T>()), sums, r[b_out].as<T>());
+        fc_bias_update(r, n, r[bias_lr].as<const T>(), static_cast<const T*>(sums),
+                       r[b_out].as<T>());
       else if (db)
         copy(r, n, r[db].as<T>(), static_cast<const T*>(sums));
     };

@@ -29,12 +29,10 @@ Kernel bind_accuracy(const Bind& b) {
   const Arg accuracy = b.out("Accuracy"), correct = b.out("Correct"), total = b.out("Total");
   return [=](const Run& r) {
     const int64_t n = r[indices].shape[0], k = r[indices].shape[1];
-    const auto right = static_cast<int32_t>(
-        count_hits(r, n, k, r[indices].as<const int64_t>(), r[label].as<const int64_t>()));
-    const float share = n == 0 ? 0.0f : static_cast<float>(right) / static_cast<float>(n);
-    if (accuracy) write_one(r, share, r[accuracy].as<float>());
-    if (correct) write_one(r, right, r[correct].as<int32_t>());
-    if (total) write_one(r, static_cast<int32_t>(n), r[total].as<int32_t>());
+    count_hits(r, r.scratch, n, k, r[indices].as<const int64_t>(), r[label].as<const int64_t>(),
+               correct ? r[correct].as<int32_t>() : nullptr,
+               accuracy ? r[accuracy].as<float>() : nullptr);
+    if (total) fill(r, 1, r[total].as<int32_t>(), static_cast<int32_t>(n));
   };
 }
 

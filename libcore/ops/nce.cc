@@ -229,7 +229,7 @@ Kernel bind_nce(const Bind& b) {
       else
         write_all(r, drawn, given.data(), fixed);
       each(r, rows, n,
-           ChooseClasses{sampler, RandomStream(seed != 0 ? seed : r.seed, r.step), own, drawn,
+           ChooseClasses{sampler, RandomStream(seed != 0 ? seed : r.seed, r.step()), own, drawn,
                          checked_nce_classes(r, r[label], sampler.classes), fixed, classes});
       each(r, rows, n * width,
            NceRow<T>{sampler, own, drawn, width, r[x].as<const T>(), r[w].as<const T>(),

@@ -1,6 +1,7 @@
 // Optimizer ops: one for each row of optim's table. Outputs are the inputs, updated in place.
 #include <algorithm>
 
+#include "kernels/map.h"
 #include "kernels/memory.h"
 #include "ops/common.h"
 #include "optim/rule.h"
@@ -103,21 +104,49 @@ double one_number(const Run& r, const View& v) {
 
 constexpr size_t max_numbers = 8, max_states = 4;
 
+// The input itself, or, where it is of another type, a copy in `place`.
+template <class T>
+const T* as_type(const Run& r, const View& v, T* place) {
+  if (v.dtype == dtype_v<T>) return v.as<const T>();
+  write_one(r, static_cast<T>(one_number(r, v)), place);
+  return place;
+}
+
+template <class T>
+struct Times {
+  T factor;
+  PS_HD T operator()(T x) const { return x * factor; }
+};
+
 template <class T>
 void run_optimizer(const Run& r, const Args& a) {
+  const View& g = r[a.grad];
   T numbers[max_numbers];
   size_t count = 0;
-  for (const Arg input : a.inputs) numbers[count++] = static_cast<T>(one_number(r, r[input]));
+  // What a dense update needs of the device is not waited for.
+  optim::Inputs<T> inputs;
+  T* places = g.is_rows ? nullptr : r.scratch.get<T>(optim::most_inputs);
+  for (const Arg input : a.inputs) {
+    if (!g.is_rows) inputs.at[count] = as_type(r, r[input], places + count);
+    numbers[count] =
+        g.is_rows ? static_cast<T>(one_number(r, r[input])) : optim::number_at(r, inputs.at[count]);
+    ++count;
+  }
   for (const double s : a.settings) numbers[count++] = static_cast<T>(s);
   T* states[max_states];
   for (size_t k = 0; k < a.states.size(); ++k)
     states[k] = updated<T>(r, a.states[k], a.states_out[k]);
-  const optim::Call<T> call{
+  optim::Call<T> call{
       r, {numbers, count}, updated<T>(r, a.param, a.param_out), {states, a.states.size()}};
+  call.inputs = inputs;
+  if (!g.is_rows) {
+    optim::apply_dense(*a.rule, call, g.as<const T>(), g.numel());
+    for (const Args::Advance& d : a.advances)
+      map(r, 1, Times<T>{static_cast<T>(d.factor)}, r[d.out].as<T>(), inputs.at[d.number]);
+    return;
+  }
   for (const Args::Advance& d : a.advances)
     write_one(r, static_cast<T>(numbers[d.number] * static_cast<T>(d.factor)), r[d.out].as<T>());
-  const View& g = r[a.grad];
-  if (!g.is_rows) return optim::apply_dense(*a.rule, call, g.as<const T>(), g.numel());
   const int64_t width = g.shape.product(1, g.shape.rank());
   const optim::Rows<T> rows{g.shape[0], width, g.height, g.rows, g.as<const T>()};
   void* scratch = r.scratch.get<char>(

@@ -38,7 +38,7 @@ Kernel bind_push(const Bind& b) {
   require(!b.is_rows("X"), Error::Kind::config, "cannot push '", b.op().in["X"][0],
           "': it holds selected rows, and shards take dense gradients");
   return [x, param = b.attr<int32_t>("param")](const Run& r) {
-    remote_of(r).push(param, r[x], r.step);
+    remote_of(r).push(param, r[x], r.step());
   };
 }
 
@@ -51,7 +51,7 @@ Kernel bind_await_answer(const Bind& b) {
 Kernel bind_pull(const Bind& b) {
   const Arg out = b.out("Out");
   return [out, param = b.attr<int32_t>("param")](const Run& r) {
-    remote_of(r).pull(param, r[out], r.step);
+    remote_of(r).pull(param, r[out], r.step());
   };
 }
 

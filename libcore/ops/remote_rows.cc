@@ -158,7 +158,7 @@ struct PullRows {
     if (to == nullptr) announced->keep(each_list, {found, static_cast<size_t>(n)});
     write_one(r, n, r[count].as<int64_t>());
     keeper.pull_rows(table, {reinterpret_cast<const uint64_t*>(found), static_cast<size_t>(n)}, to,
-                     r.step);
+                     r.step());
   }
 
   // Writes the numbers of all ids, and the distinct ones; how many these are.
@@ -207,7 +207,7 @@ Kernel bind_push_rows(const Bind& b) {
                  reinterpret_cast<unsigned char*>(sums + rows * width));
     if (rate) keeper.set_rate(table, read_one(r, r[rate].as<const float>()));
     keeper.push_rows(table, {r[distinct].as<const uint64_t>(), static_cast<size_t>(rows)}, sums,
-                     r.step);
+                     r.step());
   };
 }
 

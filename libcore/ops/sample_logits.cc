@@ -125,7 +125,7 @@ Kernel bind_sample_logits(const Bind& b) {
       const int64_t rows = r[logits].shape[0], classes = r[logits].shape[1],
                     own = r[labels].shape[1], n = own + drawn;
       const DrawnClasses common =
-          draw_distinct(RandomStream(seed != 0 ? seed : r.seed, r.step), classes, drawn);
+          draw_distinct(RandomStream(seed != 0 ? seed : r.seed, r.step()), classes, drawn);
       Pieces memory(r, Pieces::bytes<int64_t>(drawn) + Pieces::bytes<int64_t>(rows * n) +
                            Pieces::bytes<T>(rows * n) + Pieces::bytes<int64_t>(rows * own));
       auto* shared = memory.take<int64_t>(drawn);

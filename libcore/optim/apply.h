@@ -10,6 +10,14 @@
 
 namespace paddle::optim {
 
+// How many numbers a rule reads anew in each step (Rule::inputs).
+inline constexpr int most_inputs = 4;
+// Where they are, in the device's memory; null behind the last.
+template <class T>
+struct Inputs {
+  const T* at[most_inputs] = {};
+};
+
 // Rows of a gradient, merged: `ids` rise and are distinct, row i of `values` belongs to table row
 // ids[i].
 template <class T>
@@ -29,6 +37,19 @@ struct RowsAt {
   T* const* states;
   const T* const* grads;
 };
+
+#ifdef PS_GPU
+// The number is read where it is (ReadsInputs): any stands for it.
+template <class T>
+T number_at(const Device&, const T*) {
+  return T(0);
+}
+#else
+template <class T>
+T number_at(const Device&, const T* at) {
+  return *at;
+}
+#endif
 
 namespace detail {
 

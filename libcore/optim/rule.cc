@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "kernels/memory.h"
 #include "kernels/rows.h"
 #include "optim/rules.h"
 #ifndef PS_GPU
@@ -25,15 +26,16 @@ void run_dense(const Rule& rule, const Call<T>& call, const T* grad, int64_t n) 
     with_states(
         call,
         [&](auto*... s) {
-#ifndef PS_GPU  // only shards store past the cache
+#ifdef PS_GPU
+          update_dense(call.device, n, ReadsInputs<F, T>{f, call.inputs}, call.param, grad, s...);
+#else  // only shards update from another place, and store past the cache
           if (call.from && call.streams)
             stream_dense_from(call.device, n, f, call.from, call.param, grad, s...);
-          else
-#endif
-              if (call.from)
+          else if (call.from)
             update_dense_from(call.device, n, f, call.from, call.param, grad, s...);
           else
             update_dense(call.device, n, f, call.param, grad, s...);
+#endif
         },
         std::make_index_sequence<F::states>{});
   });
@@ -278,8 +280,9 @@ std::vector<Rule> make_rules() {
 void check_ids(const Device& device, const int64_t* ids, int64_t count, int64_t height) {
   const int64_t bad = first_bad_id(device, ids, count, height);
   if (bad >= 0)
-    throw Error(Error::Kind::data, "row ", bad, " of the gradient names row ", ids[bad],
-                " of a table of ", height, " rows: look at the ids of this batch");
+    throw Error(Error::Kind::data, "row ", bad, " of the gradient names row ",
+                read_one(device, ids + bad), " of a table of ", height,
+                " rows: look at the ids of this batch");
 }
 
 // The scratch holds the merged values, their ids, and what the merge needs.

@@ -44,6 +44,8 @@ struct Call {
   // With `from`: the new values are not read soon and go past the cache. The caller that shows them
   // to another thread calls end_streams() (stream.h) in the thread that updated.
   bool streams = false;
+  // Where the first of the numbers are; on a GPU they are read there, and not from `numbers`.
+  Inputs<T> inputs = {};
 };
 
 struct Rule;

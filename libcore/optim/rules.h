@@ -1,7 +1,8 @@
 // The update rules: one functor each. It holds the rule's numbers and updates one element: the
 // parameter p, from its gradient g, with the states that belong to it. Ops and parameter-server
 // shards run the same functors, over whole arrays or over rows (apply.h), by way of one table
-// (rule.h).
+// (rule.h). read() takes the numbers that change from step to step, in the order of Rule::inputs:
+// on a GPU they are read there.
 #pragma once
 
 #include <cmath>
@@ -16,6 +17,7 @@ template <class T>
 struct Sgd {
   static constexpr int states = 0;
   T lr;
+  PS_HD void read(const T* inputs) { lr = inputs[0]; }
   PS_HD void operator()(T& p, T g) const { p -= lr * g; }
 };
 
@@ -24,6 +26,7 @@ struct Momentum {
   static constexpr int states = 1;
   T lr, mu;
   bool nesterov;
+  PS_HD void read(const T* inputs) { lr = inputs[0]; }
   PS_HD void operator()(T& p, T g, T& velocity) const {
     velocity = mu * velocity + g;
     p -= nesterov ? lr * (g + mu * velocity) : lr * velocity;
@@ -34,6 +37,7 @@ template <class T>
 struct Adagrad {
   static constexpr int states = 1;
   T lr, epsilon;
+  PS_HD void read(const T* inputs) { lr = inputs[0]; }
   PS_HD void operator()(T& p, T g, T& moment) const {
     moment += g * g;
     p -= lr * g / (std::sqrt(moment) + epsilon);
@@ -44,6 +48,7 @@ template <class T>
 struct DecayedAdagrad {
   static constexpr int states = 1;
   T lr, decay, epsilon;
+  PS_HD void read(const T* inputs) { lr = inputs[0]; }
   PS_HD void operator()(T& p, T g, T& moment) const {
     moment = decay * moment + (1 - decay) * g * g;
     p -= lr * g / (std::sqrt(moment) + epsilon);
@@ -58,7 +63,11 @@ struct Adam {
   static constexpr int states = 2;
   T rate, beta1, beta2, epsilon;
   Adam(T lr, T beta1_pow, T beta2_pow, T b1, T b2, T eps)
-      : rate(lr * std::sqrt(1 - beta2_pow) / (1 - beta1_pow)), beta1(b1), beta2(b2), epsilon(eps) {}
+      : rate(corrected(lr, beta1_pow, beta2_pow)), beta1(b1), beta2(b2), epsilon(eps) {}
+  PS_HD static T corrected(T lr, T beta1_pow, T beta2_pow) {
+    return lr * std::sqrt(1 - beta2_pow) / (1 - beta1_pow);
+  }
+  PS_HD void read(const T* inputs) { rate = corrected(inputs[0], inputs[1], inputs[2]); }
   PS_HD void operator()(T& p, T g, T& moment1, T& moment2) const {
     moment1 = beta1 * moment1 + (1 - beta1) * g;
     moment2 = beta2 * moment2 + (1 - beta2) * g * g;
@@ -72,6 +81,7 @@ struct Adamax {
   T rate, beta1, beta2, epsilon;
   Adamax(T lr, T beta1_pow, T b1, T b2, T eps)
       : rate(lr / (1 - beta1_pow)), beta1(b1), beta2(b2), epsilon(eps) {}
+  PS_HD void read(const T* inputs) { rate = inputs[0] / (1 - inputs[1]); }
   PS_HD void operator()(T& p, T g, T& moment, T& inf_norm) const {
     const T size = std::abs(g), faded = beta2 * inf_norm + epsilon;
     moment = beta1 * moment + (1 - beta1) * g;
@@ -84,6 +94,7 @@ template <class T>
 struct Rmsprop {
   static constexpr int states = 2;
   T lr, decay, epsilon, momentum;
+  PS_HD void read(const T* inputs) { lr = inputs[0]; }
   PS_HD void operator()(T& p, T g, T& moment, T& mean_square) const {
     mean_square = decay * mean_square + (1 - decay) * g * g;
     moment = momentum * moment + lr * g / std::sqrt(mean_square + epsilon);
@@ -95,6 +106,7 @@ template <class T>
 struct CenteredRmsprop {
   static constexpr int states = 3;
   T lr, decay, epsilon, momentum;
+  PS_HD void read(const T* inputs) { lr = inputs[0]; }
   PS_HD void operator()(T& p, T g, T& moment, T& mean_square, T& mean_grad) const {
     mean_square = decay * mean_square + (1 - decay) * g * g;
     mean_grad = decay * mean_grad + (1 - decay) * g;
@@ -107,6 +119,7 @@ template <class T>
 struct Adadelta {  // has no learning rate: the updates' own size takes its place
   static constexpr int states = 2;
   T rho, epsilon;
+  PS_HD void read(const T*) {}
   PS_HD void operator()(T& p, T g, T& squared_grad, T& squared_update) const {
     squared_grad = rho * squared_grad + (1 - rho) * g * g;
     const T update = -std::sqrt((squared_update + epsilon) / (squared_grad + epsilon)) * g;
@@ -120,6 +133,7 @@ template <class T>
 struct Ftrl {
   static constexpr int states = 2;
   T lr, l1, l2, lr_power;
+  PS_HD void read(const T* inputs) { lr = inputs[0]; }
   PS_HD T power(T squared) const {
     return lr_power == T(-0.5) ? std::sqrt(squared) : std::pow(squared, -lr_power);
   }

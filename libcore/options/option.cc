@@ -111,7 +111,11 @@ ParsedFlag parse_flag(const std::string& word) {
 }
 
 std::string problem_with(const Option& option, const std::string& value) {
-  std::string problem = type_problem(option.type, value);
+  const bool word =
+      std::find(option.words.begin(), option.words.end(), value) != option.words.end();
+  std::string problem = word ? "" : type_problem(option.type, value);
+  if (!problem.empty())
+    for (const std::string& other : option.words) problem += " or " + other;
   if (problem.empty() && option.check) problem = option.check(value);
   return problem.empty() ? "" : problem + ", not '" + shown(value) + "'";
 }

@@ -28,6 +28,7 @@ struct Option {
   std::vector<std::string> environment =
       {};  // other variables, in order of precedence after PADDLE_INIT_NAME
   bool in_job_file = true;
+  std::vector<std::string> words = {};  // of a flag: other values, as "auto"
 };
 
 using OptionTable = std::vector<Option>;

@@ -158,6 +158,9 @@ const Options::Value& Options::value_of(const std::string& name, OptionType type
 bool Options::flag(const std::string& name) const {
   return parse_flag(value_of(name, OptionType::flag).value).value;
 }
+bool Options::says(const std::string& name, const std::string& word) const {
+  return value_of(name, OptionType::flag).value == word;
+}
 int64_t Options::integer(const std::string& name) const {
   return std::stoll(value_of(name, OptionType::integer).value);
 }

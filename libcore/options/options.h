@@ -38,6 +38,8 @@ class Options {
   // Values by type. A name that is not in the table, or has another type, is a fault of the caller:
   // std::logic_error.
   bool flag(const std::string& name) const;
+  // Whether a flag has this of its other words (Option::words).
+  bool says(const std::string& name, const std::string& word) const;
   int64_t integer(const std::string& name) const;
   double real(const std::string& name) const;
   const std::string& text(const std::string& name) const;

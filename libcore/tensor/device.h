@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "base/thread_pool.h"
 #include "tensor/accelerator.h"
@@ -27,6 +28,14 @@ class Device {
  private:
   ThreadPool* pool_;
   Accelerator* accelerator_ = nullptr;
+};
+
+// How a GPU computes.
+struct GpuOptions {
+  bool tf32 = false;  // products of float32 with factors of 10 bits after the point
+  // What tests want of an emulated one, as "memory=1000000,fail=20": little memory in all, a kernel
+  // of this number that fails while it runs, or is refused, and the seed of what runs late.
+  std::string emulated = {};
 };
 
 // The CPU's matrix products (kernels/blas.h), for an accelerator that is emulated.

@@ -1,13 +1,16 @@
 """Jobs that compute on a GPU: on the emulated one, and refused where there is none."""
+import glob
 import json
 import os
 import random
 import re
 import struct
+import subprocess
+import sys
 import unittest
 
 from cluster import Cluster, same_model, write_job
-from support import EndToEnd, last_number, main
+from support import BUILD, PADDLE, EndToEnd, last_number, main
 
 REAL = os.environ.get("PADDLE_TEST_DEVICE") == "real"  # scripts/gpu_check
 GPU = {} if REAL else {"PADDLE_CUDA_DEVICE": "emulated"}
@@ -79,13 +82,80 @@ class Gpu(EndToEnd):
         self.assertGreater(int(launches), int(products))
         self.assertEqual((int(products), float(flops)), (2, 0.0))
         self.assertIn(f"2 copies to it of {20 * 14 * 4 / 1e6:.3f} MB", out)
-        self.assertRegex(out, r"A100 .* (launches|copies)\n")
+        self.assertIn(f"  {int(launches) + int(products)} of these in 1 recordings", out)
+        self.assertIn("and 2 back of", out)  # the cost, and what the checks have found
+        self.assertRegex(out, r"A100 .* (launches|transfer)\n")
         self.refused(self.train("fit_a_line.json", "--dry_run", check=None), 2, "--dry_run is for --job=time")
+
+    def test_auto_takes_the_gpu_that_is_there(self):
+        job = write_job(self)
+        done = self.train(job, "--num_passes=1", "--use_gpu=auto", env=GPU)
+        self.assertIn("computing on GPU 0 (", done.stderr)
+        if not REAL:
+            done = self.train(job, "--num_passes=1", "--use_gpu=auto")
+            self.assertIn("computing on the CPU, as there is no GPU to compute on: ", done.stderr)
+
+    def test_products_in_tf32_on_request(self):
+        job = write_job(self)
+        self.train(job, "--num_passes=2", "--save_dir=cpu")
+        done = self.train(job, "--num_passes=2", "--save_dir=gpu", "--use_gpu=true", "--gpu_tf32=true", env=GPU)
+        if not REAL:
+            self.assertIn("(emulated, TF32)", done.stderr)
+        self.paddle("compare", "cpu/pass-00001", "gpu/pass-00001", "--tolerance=0.02")
+
+    @unittest.skipIf(REAL, "of the emulated device")
+    def test_memory_that_is_not_there_and_kernels_that_fail(self):
+        job = write_job(self)
+        for wish, code, words in (
+                ("memory=1000", 2, ("taking memory for ", "the emulated GPU has not enough memory for ", "take a smaller batch")),
+                ("fail=200", 4, ("on the GPU, ", "a kernel of the emulated GPU failed")),
+                ("refuse=90", 4, ("running ", "the GPU refused a kernel"))):
+            with self.subTest(wish=wish):
+                done = self.train(job, "--num_passes=9", "--use_gpu=true", env={**EMULATED, "PADDLE_EMULATED_GPU": wish}, check=None)
+                self.refused(done, code, *words)
 
     @unittest.skipIf(REAL, "this machine has a GPU")
     def test_says_what_is_missing(self):
+        self.assertIn("with_gpu: ON", self.paddle("version", env=EMULATED).stdout)
         done = self.train(write_job(self), "--use_gpu=true", check=None)
         self.refused(done, 2, "cannot compute on a GPU: ", "; compute on the CPU with --use_gpu=false")
+
+
+class Modules(EndToEnd):
+    """What is built of CUDA stays in modules that are loaded at run time."""
+
+    def symbols(self, path, *flags):
+        done = subprocess.run(["nm", "-D", *flags, path], capture_output=True, text=True, check=True)
+        return [line.split()[-1].split("@")[0] for line in done.stdout.splitlines()]
+
+    def test_programs_know_no_cuda(self):
+        programs = [PADDLE] + glob.glob(os.path.join(BUILD, "python", "paddle", "_core*.so"))
+        for program in programs:
+            with self.subTest(program=program):
+                of_cuda = [s for s in self.symbols(program) if re.match(r"_*(cuda[A-Z]|cublas|cudnn|cu[A-Z])", s)]
+                self.assertEqual(of_cuda, [])
+                done = subprocess.run(["readelf", "-d", program], capture_output=True, text=True, check=True)
+                needed = re.findall(r"NEEDED.*\[(.*)\]", done.stdout)
+                self.assertIn("libc.so.6", needed)
+                self.assertEqual([n for n in needed if re.match(r"lib(cu|nv)", n)], [])
+
+    def test_a_module_gives_one_function(self):
+        modules = glob.glob(os.path.join(BUILD, "libcore", "kernels", "cuda", "libpaddle_cuda*.so"))
+        self.assertTrue(modules)
+        for module in modules:
+            with self.subTest(module=module):
+                self.assertEqual(self.symbols(module, "--defined-only"), ["paddle_gpu_module"])
+
+    def test_what_nvcc_made_can_be_loaded(self):
+        """With every symbol that it needs: of the whole module where it was built, else of its check."""
+        there = [os.path.join(BUILD, "libcore", "kernels", "cuda", f"libpaddle_cuda{kind}.so") for kind in ("_check", "")]
+        there = [path for path in there if os.path.exists(path)]
+        if not there:
+            self.skipTest("nvcc is not installed, so nothing was built with it")
+        for path in there:
+            with self.subTest(path=path):
+                code = f"import ctypes, os; ctypes.CDLL({path!r}, mode=os.RTLD_NOW).paddle_gpu_module"
+                subprocess.run([sys.executable, "-c", code], check=True)
 
 
 class Trainers(EndToEnd):

@@ -109,7 +109,7 @@ struct SoftLossGradColumn {
 
 int64_t first_bad_label(const Device& device, const ClassLabels& labels, int64_t rows,
                         int64_t classes) {
-  return cuda::first_where(device, rows, BadLabel{labels, classes});
+  return cuda::first_bad(device, rows, BadLabel{labels, classes});
 }
 
 template <class T>

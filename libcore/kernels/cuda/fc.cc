@@ -28,10 +28,11 @@ struct ActGrad {
   }
 };
 
+// The rate stays where it is: the host does not wait for it.
 template <class T>
 struct Descend {
-  T rate;
-  PS_HD void operator()(T& bias, const T& grad) const { bias -= rate * grad; }
+  const T* rate;
+  PS_HD void operator()(T& value, const T& grad) const { value -= *rate * grad; }
 };
 
 template <class T>
@@ -84,15 +85,27 @@ void fc_act_grad(const Device& device, Act act, int64_t m, int64_t n, const T* y
 }
 
 template <class T>
-void fc_bias_update(const Device& device, int64_t n, T rate, const T* grad, T* bias) {
+void fc_bias_update(const Device& device, int64_t n, const T* rate, const T* grad, T* bias) {
   update(device, n, Descend<T>{rate}, bias, grad);
+}
+
+// The product takes its factors from the host, so the gradient is made first.
+int64_t fc_update_scratch(int64_t k, int64_t n) { return k * n; }
+
+template <class T>
+void fc_weight_update(const Device& device, int64_t m, int64_t n, int64_t k, const T* rate,
+                      const T* x, const T* dz, T* scratch, T* w) {
+  gemm(device, true, false, k, n, m, T(1), x, k, dz, n, T(0), scratch, n);
+  update(device, k * n, Descend<T>{rate}, w, static_cast<const T*>(scratch));
 }
 
 #define PS_FC(T)                                                                                \
   template void fc(const Device&, int64_t, int64_t, int64_t, const T*, const T*, const T*, Act, \
                    T*);                                                                         \
   template void fc_act_grad(const Device&, Act, int64_t, int64_t, const T*, const T*, T*, T*);  \
-  template void fc_bias_update(const Device&, int64_t, T, const T*, T*);
+  template void fc_bias_update(const Device&, int64_t, const T*, const T*, T*);                 \
+  template void fc_weight_update(const Device&, int64_t, int64_t, int64_t, const T*, const T*,  \
+                                 const T*, T*, T*);
 PS_FC(float)
 PS_FC(double)
 #undef PS_FC

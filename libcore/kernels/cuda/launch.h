@@ -26,9 +26,12 @@ inline int64_t blocks_for(int64_t n) {
 
 #ifdef __CUDACC__
 
-// Elements in strides of the whole grid, so that neighbours in a warp are neighbours in memory.
+// Elements in strides of the whole grid, so that neighbours in a warp are neighbours in memory. The
+// number of the op goes to the host's memory: after a failure that is all there is to read.
 template <class Body, class... Args>
-__global__ void run_body(int64_t n, Body body, Args... args) {
+__global__ void run_body(Guard guard, uint32_t* progress, int64_t n, Body body, Args... args) {
+  if (guard.failed != nullptr && *guard.failed != 0) return;
+  if (blockIdx.x == 0 && threadIdx.x == 0) *progress = guard.op;
   const int64_t step = int64_t{gridDim.x} * blockDim.x;
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += step)
     body(i, args...);
@@ -39,7 +42,8 @@ void launch(const Device& device, int64_t n, const Body& body, Args... args) {
   if (n <= 0) return;
   ++gpu_of(device).work.launches;
   run_body<<<static_cast<unsigned>(blocks_for(n)), block_threads, 0,
-             static_cast<cudaStream_t>(gpu_of(device).stream())>>>(n, body, args...);
+             static_cast<cudaStream_t>(gpu_of(device).stream())>>>(
+      gpu_of(device).guard, gpu_of(device).progress(), n, body, args...);
   const cudaError_t e = cudaGetLastError();
   require(e == cudaSuccess, Error::Kind::io, "the GPU refused a kernel: ", cudaGetErrorString(e));
 }
@@ -68,7 +72,8 @@ void launch(const Device& device, int64_t n, const Body& body, Args... args) {
   ++gpu.work.launches;
   check_argument(gpu, body);
   (check_argument(gpu, args), ...);
-  gpu.enqueue([=] {
+  gpu.enqueue_kernel([=, guard = gpu.guard] {
+    if (guard.failed != nullptr && *guard.failed != 0) return;
     const int64_t step = blocks_for(n) * block_threads;
     for (int64_t thread = std::min(n, step) - 1; thread >= 0; --thread)
       for (int64_t i = thread; i < n; i += step) body(i, args...);

@@ -17,6 +17,18 @@ struct Hit {
   }
 };
 
+struct JoinHits {
+  int64_t parts, n;
+  PS_HD void operator()(int64_t, const int64_t* counts, int32_t* hits, float* share) const {
+    int64_t sum = 0;
+    for (int64_t part = 0; part < parts; ++part) sum += counts[part];
+    const auto found = static_cast<int32_t>(sum);
+    if (hits != nullptr) *hits = found;
+    if (share != nullptr)
+      *share = n == 0 ? 0.0f : static_cast<float>(found) / static_cast<float>(n);
+  }
+};
+
 template <class T>
 struct Improbable {
   int64_t step;
@@ -78,14 +90,18 @@ struct AreaOf {
 
 }  // namespace
 
-int64_t count_hits(const Device& device, int64_t n, int64_t k, const int64_t* found,
-                   const int64_t* label) {
-  return cuda::count_where(device, n, Hit{k, found, label});
+void count_hits(const Device& device, Scratch& scratch, int64_t n, int64_t k, const int64_t* found,
+                const int64_t* label, int32_t* hits, float* share) {
+  const cuda::CountInPart<Hit> body{cuda::Parts(n), Hit{k, found, label}};
+  auto* counts = scratch.get<int64_t>(cuda::most_parts);
+  cuda::launch(device, body.parts.count, body, counts);
+  cuda::launch(device, 1, JoinHits{body.parts.count, n}, static_cast<const int64_t*>(counts), hits,
+               share);
 }
 
 #define PS_METRIC(T)                                                                          \
   int64_t first_improbable(const Device& device, int64_t n, int64_t step, const T* p) {       \
-    return cuda::first_where(device, n, Improbable<T>{step, p});                              \
+    return cuda::first_bad(device, n, Improbable<T>{step, p});                                \
   }                                                                                           \
   void count_predictions(const Device& device, Scratch&, int64_t n, int64_t step, const T* p, \
                          const int64_t* label, const AucState& state) {                       \

@@ -12,6 +12,7 @@ namespace paddle::cuda {
 int count_gpus(std::string& why);
 
 // Throws Error(config) where there is no device of that number.
-std::shared_ptr<Accelerator> open_gpu(int index, const HostProducts& products);
+std::shared_ptr<Accelerator> open_gpu(int index, const HostProducts& products,
+                                      const GpuOptions& options);
 
 }  // namespace paddle::cuda

@@ -1,11 +1,9 @@
-// kernels/rows.h on a GPU. Where rows repeat, one thread takes all of a column in order.
+// kernels/rows.h on a GPU. Where rows repeat they are sorted, and one thread takes an element of a
+// row with all that belongs to it, in order.
 #include "kernels/rows.h"
 
-#include <algorithm>
-#include <numeric>
-#include <vector>
-
-#include "kernels/cuda/search.h"
+#include "kernels/cuda/memory.h"
+#include "kernels/cuda/sort_rows.h"
 
 namespace paddle {
 namespace {
@@ -27,12 +25,18 @@ struct GatherAt {
   }
 };
 
-struct ScatterAddColumn {
+// Position i / width of the sorted rows, where an id begins.
+struct AddGroupAt {
   int64_t count, width, padding;
   template <class T>
-  PS_HD void operator()(int64_t k, const int64_t* ids, T scale, const T* values, T* table) const {
-    for (int64_t i = 0; i < count; ++i)
-      if (ids[i] != padding) table[ids[i] * width + k] += scale * values[i * width + k];
+  PS_HD void operator()(int64_t i, const int64_t* ids, const int64_t* order, T scale,
+                        const T* values, T* table) const {
+    const int64_t first = i / width, k = i % width, id = ids[order[first]];
+    if (id == padding || (first > 0 && ids[order[first - 1]] == id)) return;
+    T sum = table[id * width + k];
+    for (int64_t at = first; at < count && ids[order[at]] == id; ++at)
+      sum += scale * values[order[at] * width + k];
+    table[id * width + k] = sum;
   }
 };
 
@@ -64,36 +68,20 @@ int64_t merge(const Device& device, const int64_t* ids, int64_t count, int64_t w
 
 int64_t first_bad_id(const Device& device, const int64_t* ids, int64_t count, int64_t height,
                      int64_t padding) {
-  return cuda::first_where(device, count, BadId{ids, height, padding});
+  return cuda::first_bad(device, count, BadId{ids, height, padding});
 }
 
 size_t row_scratch_bytes(int64_t count) {
   return (3 * static_cast<size_t>(count) + 1) * sizeof(int64_t);
 }
 
-// The host sorts: ids are few beside the rows that they name.
 RowGroups group_rows(const Device& device, const int64_t* ids, int64_t count, void* scratch) {
-  const auto n = static_cast<size_t>(count);
-  std::vector<int64_t> given(n), order(n), distinct, begin;
-  device.accelerator().download(given.data(), ids, n * sizeof(int64_t));
-  std::iota(order.begin(), order.end(), int64_t{0});
-  const auto id_of = [&](int64_t i) { return given[static_cast<size_t>(i)]; };
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int64_t a, int64_t b) { return id_of(a) < id_of(b); });
-  for (size_t i = 0; i < n; ++i) {
-    if (i > 0 && id_of(order[i]) == id_of(order[i - 1])) continue;
-    distinct.push_back(id_of(order[i]));
-    begin.push_back(static_cast<int64_t>(i));
-  }
-  const auto groups = static_cast<int64_t>(distinct.size());
-  begin.push_back(count);
-  auto* memory = static_cast<int64_t*>(scratch);
-  const auto upload = [&](const std::vector<int64_t>& from, int64_t* to) {
-    device.accelerator().upload(to, from.data(), from.size() * sizeof(int64_t));
-    return to;
-  };
-  return {groups, upload(distinct, memory), upload(begin, memory + count),
-          upload(order, memory + 2 * count + 1)};
+  if (count == 0) return {};
+  auto* distinct = static_cast<int64_t*>(scratch);
+  int64_t *begin = distinct + count, *order = begin + count + 1;
+  cuda::sort_rows(device, ids, count, order);
+  const int64_t groups = cuda::find_groups(device, ids, order, count, distinct, begin);
+  return {groups, distinct, begin, order};
 }
 
 void gather_row_bytes(const Device& device, const int64_t* ids, int64_t count, size_t bytes,
@@ -115,8 +103,10 @@ void gather_row_bytes(const Device& device, const int64_t* ids, int64_t count, s
   }                                                                                              \
   void scatter_add_rows(const Device& device, const int64_t* ids, int64_t count, int64_t width,  \
                         T scale, const T* values, T* table, int64_t padding) {                   \
-    cuda::launch(device, width, ScatterAddColumn{count, width, padding}, ids, scale, values,     \
-                 table);                                                                         \
+    if (count * width == 0) return;                                                              \
+    const int64_t* order = cuda::sort_rows(device, ids, count, nullptr);                         \
+    cuda::launch(device, count* width, AddGroupAt{count, width, padding}, ids, order, scale,     \
+                 values, table);                                                                 \
   }                                                                                              \
   void sum_groups(const Device& device, const RowGroups& groups, int64_t width, const T* values, \
                   T* out) {                                                                      \

@@ -57,6 +57,7 @@ struct TopGradAt {
 template <class Id, class T>
 int64_t one_hot(const Device& device, int64_t n, int64_t depth, const Id* ids, T* out) {
   cuda::launch(device, n * depth, cuda::OneHotAt<Id, T>{depth}, ids, out);
+  // No check: there may be a use for such ids.
   return cuda::first_where(device, n, cuda::OutsideDepth<Id>{ids, depth});
 }
 

@@ -1,9 +1,27 @@
-// The updates of rows of optim/apply.h on a GPU.
+// The updates of optim/apply.h on a GPU.
 #pragma once
 
 #include "kernels/cuda/launch.h"
 
 namespace paddle::optim {
+
+// A functor whose numbers of this step are in the GPU's memory: the host does not wait for them,
+// and a recorded update takes those of its step.
+template <class F, class T>
+struct ReadsInputs {
+  F f;
+  Inputs<T> inputs;
+  template <class... S>
+  PS_HD void operator()(T& p, const T& g, S&... state) const {
+    T numbers[most_inputs] = {};
+    for (int k = 0; k < most_inputs; ++k)
+      if (inputs.at[k] != nullptr) numbers[k] = *inputs.at[k];
+    F own = f;
+    own.read(numbers);
+    own(p, g, state...);
+  }
+};
+
 namespace detail {
 
 // Element i of the merged rows.
