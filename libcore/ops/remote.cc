@@ -44,7 +44,7 @@ Kernel bind_push(const Bind& b) {
 
 Kernel bind_await_answer(const Bind& b) {
   return [param = b.attr<int32_t>("param")](const Run& r) {
-    remote_of(r).await_answer(param, r.step);
+    remote_of(r).await_answer(param, r.step());
   };
 }
 
