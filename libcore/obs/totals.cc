@@ -28,14 +28,14 @@ event::Evaluators pairs(const std::vector<wire::Number>& numbers) {
 }  // namespace
 
 event::Totals totals_event(const wire::Totals& t) {
-  event::Totals out{.trainers = t.trainers,
-                    .pass = static_cast<int64_t>(t.pass),
-                    .batch = static_cast<int64_t>(t.batch),
-                    .pass_ended = t.pass_ended,
-                    .samples = static_cast<int64_t>(t.whole.samples),
-                    .cost = t.whole.cost,
-                    .evaluators = pairs(t.whole.evaluators),
-                    .first_batch = static_cast<int64_t>(t.first_batch)};
+  auto out = event::Totals{.trainers = t.trainers,
+                           .pass = static_cast<int64_t>(t.pass),
+                           .batch = static_cast<int64_t>(t.batch),
+                           .pass_ended = t.pass_ended,
+                           .samples = static_cast<int64_t>(t.whole.samples),
+                           .cost = t.whole.cost,
+                           .evaluators = pairs(t.whole.evaluators),
+                           .first_batch = static_cast<int64_t>(t.first_batch)};
   if (!t.period) return out;
   out.period_samples = static_cast<int64_t>(t.period->samples);
   out.period_cost = t.period->cost;

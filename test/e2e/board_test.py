@@ -38,7 +38,7 @@ class Board(EndToEnd):
 
     def events(self, path, kind, trainer):
         with open(path, encoding="utf-8") as f:
-            found = [json.loads(line) for line in f]
+            found = [json.loads(line) for line in f if line.endswith("\n")]  # the last one may be half written
         return [e for e in found if e["event"] == kind and e.get("trainer", 0) == trainer and e["role"] == "trainer"]
 
     def board(self, directory):

@@ -207,7 +207,7 @@ class Documents(EndToEnd):
                         with open(os.path.join(directory, name), encoding="utf-8") as f:
                             code += f.read()
         for kind, name in structs.items():
-            self.assertIn(f"event::{name}{{", code, f"no code emits {kind}")
+            self.assertTrue(f"event::{name}{{" in code, f"no code emits {kind}")
         self.refused(self.paddle("list_events", "x", check=None), 2, "takes no arguments")
 
     def test_example_of_job_files_trains(self):
