@@ -13,9 +13,10 @@ from support import CONFIGS, PADDLE, EndToEnd, main
 
 MONITORING = os.path.join(CONFIGS, "monitoring")
 # What the dashboard does without: facts about a process that do not move, and what another metric says too.
-NOT_DRAWN = {"paddle_build_info", "paddle_pserver_job_info", "paddle_pserver_memory_bytes", "paddle_pserver_slices", "paddle_pserver_snapshot_step",
-             "paddle_pserver_trainer_step", "paddle_trainer_finished", "paddle_trainer_job_info", "paddle_trainer_models_saved_total",
-             "paddle_trainer_pass", "paddle_trainer_passes", "paddle_trainer_rollbacks_total", "paddle_trainer_samples", "paddle_trainer_trainers",
+NOT_DRAWN = {"paddle_build_info", "paddle_job_samples", "paddle_pserver_job_info", "paddle_pserver_memory_bytes", "paddle_pserver_slices",
+             "paddle_pserver_snapshot_step", "paddle_pserver_trainer_step", "paddle_trainer_finished", "paddle_trainer_job_info",
+             "paddle_trainer_models_saved_total", "paddle_trainer_pass", "paddle_trainer_passes", "paddle_trainer_rollbacks_total",
+             "paddle_trainer_row_cache_bytes", "paddle_trainer_row_cache_rows", "paddle_trainer_samples", "paddle_trainer_trainers",
              "process_max_fds", "process_start_time_seconds", "process_threads"}
 missing = "" if shutil.which("promtool") and shutil.which("prometheus") else "prometheus (scripts/setup watching)"
 
@@ -35,7 +36,7 @@ class Monitoring(EndToEnd):
         self.assertGreater(len(names), 50)
         board, rules = expressions()
         for text in [*board, rules]:
-            for name in re.findall(r"\b((?:paddle_(?:pserver|trainer)|process)_\w+)", text):
+            for name in re.findall(r"\b((?:paddle_(?:pserver|trainer|job)|process)_\w+)", text):
                 self.assertIn(re.sub(r"_(bucket|sum|count)$", "", name), names, text)
         used = {re.sub(r"_bucket$", "", name) for name in re.findall(r"\w+", " ".join([*board, rules]))}
         self.assertEqual(names - used, NOT_DRAWN, "a metric that neither the dashboard nor a rule looks at")
