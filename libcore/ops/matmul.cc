@@ -100,7 +100,6 @@ struct MatMul {
   Matrices x, y;
   int64_t batch() const { return x.batched ? x.batch : y.batch; }
   int64_t m() const { return x.height(); }
-  int64_t k() const { return x.width(); }
   int64_t n() const { return y.width(); }
 };
 

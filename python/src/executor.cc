@@ -7,6 +7,7 @@
 #include "graph/find_tables.h"
 #include "job.h"
 #include "options/environment.h"
+#include "options/option.h"
 
 namespace paddle {
 namespace {
@@ -217,7 +218,11 @@ void bind_executor(py::module_& m) {
   m.def(
       "open_gpu",
       [](int index) {
-        return open_gpu(gpu_kind_here(), index, "fluid.CPUPlace() or use_gpu=False");
+        const Environment environment = current_environment();
+        const GpuOptions options = {
+            .tf32 = parse_flag(variable(environment, "PADDLE_INIT_GPU_TF32")).value,
+            .emulated = variable(environment, "PADDLE_EMULATED_GPU")};
+        return open_gpu(gpu_kind_here(), index, "fluid.CPUPlace() or use_gpu=False", options);
       },
       py::arg("index"), "Throws ConfigError where there is no such GPU.");
   m.def(

@@ -11,7 +11,10 @@ namespace {
 
 py::object typed(const Options& options, const Option& row) {
   switch (row.type) {
-    case OptionType::flag: return py::bool_(options.flag(row.name));
+    case OptionType::flag:
+      for (const std::string& word : row.words)
+        if (options.says(row.name, word)) return py::str(word);
+      return py::bool_(options.flag(row.name));
     case OptionType::integer: return py::int_(options.integer(row.name));
     case OptionType::real: return py::float_(options.real(row.name));
     default: return py::str(options.text(row.name));

@@ -1,6 +1,7 @@
-// train_bench w1|w2|w3|w4 [seconds per repeat]: the workloads of docs/benchmarks.md on this
-// program, one thread, through the layers and the executor that every job uses. One JSON line per
-// configuration, in the form of the peers' programs.
+// train_bench w1|w2|w3|w4 [seconds per repeat [gpu]]: the workloads of docs/benchmarks.md on this
+// program, one thread, through the layers and the executor that every job uses; with the word gpu
+// on one, with what a step asks of it. One JSON line per configuration, in the form of the peers'
+// programs.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -10,6 +11,7 @@
 
 #include "bench/generator.h"
 #include "exec/executor.h"
+#include "exec/gpu.h"
 #include "layers/layers.h"
 #include "layers/optimizers.h"
 
@@ -26,11 +28,14 @@ struct Workload {
   std::vector<std::pair<std::string, Tensor>> values;  // of parameters
 };
 
+std::shared_ptr<Gpu> gpu;  // null for the CPU
+
 class Runner {
  public:
   Runner(Workload& w, int64_t batch)
       : executor_(
-            {.threads = 1, .plan = {.profile = std::getenv("PADDLE_BENCH_PROFILE") != nullptr}}) {
+            {.threads = 1,
+             .plan = {.profile = std::getenv("PADDLE_BENCH_PROFILE") != nullptr, .gpu = gpu}}) {
     executor_.run(w.net.startup, scope_);
     for (const auto& [name, value] : w.values) scope_.var(name).tensor = value.clone();
     Names feeds;
@@ -47,6 +52,11 @@ class Runner {
   double step(int64_t i) {
     const auto k = static_cast<size_t>(i) % batches_[0].size();
     for (size_t f = 0; f < batches_.size(); ++f) plan_->feed(f, batches_[f][k]);
+    if (gpu) {
+      next_.clear();
+      for (const auto& batches : batches_) next_.push_back(batches[(k + 1) % batches.size()]);
+      plan_->announce(next_, static_cast<uint64_t>(i) + 1);
+    }
     plan_->run(static_cast<uint64_t>(i));
     return plan_->fetched(0).as<float>()[0];
   }
@@ -58,8 +68,31 @@ class Runner {
   Executor executor_;
   Scope scope_;
   std::vector<std::vector<Tensor>> batches_;
+  std::vector<Tensor> next_;
   Plan* plan_;
 };
+
+// What a step asks of the GPU; nothing on the CPU.
+std::string gpu_work(Runner& runner, int64_t step) {
+  if (!gpu) return "";
+  const DeviceWork before = gpu->device()->work;
+  runner.step(step);
+  const DeviceWork after = gpu->device()->work;
+  const auto some = [&](uint64_t DeviceWork::*count) {
+    return static_cast<unsigned long long>(after.*count - before.*count);
+  };
+  return text("\"launches\": ", some(&DeviceWork::launches),
+              ", \"products\": ", some(&DeviceWork::products),
+              ", \"product_flops\": ", some(&DeviceWork::product_flops),
+              ", \"replays\": ", some(&DeviceWork::replays),
+              ", \"replayed\": ", some(&DeviceWork::replayed),
+              ", \"kernel_bytes\": ", runner.plan().gpu_traffic(),
+              ", \"uploads\": ", some(&DeviceWork::uploads),
+              ", \"uploaded\": ", some(&DeviceWork::uploaded),
+              ", \"downloads\": ", some(&DeviceWork::downloads),
+              ", \"downloaded\": ", some(&DeviceWork::downloaded),
+              ", \"waits\": ", some(&DeviceWork::waits), ", ");
+}
 
 void report(const char* workload, const std::string& config, Runner& runner, double per_step,
             const char* unit, double secs, const std::string& check) {
@@ -78,12 +111,13 @@ void report(const char* workload, const std::string& config, Runner& runner, dou
     r = static_cast<double>(steps) * per_step / w;
   }
   std::sort(rate, rate + 3);
+  const std::string asked = gpu_work(runner, it);
   std::printf(
-      "{\"workload\": \"%s\", \"peer\": \"paddle\", \"cfg\": {%s, \"threads\": 1}, \"unit\": "
+      "{\"workload\": \"%s\", \"peer\": \"%s\", \"cfg\": {%s, \"threads\": 1}, \"unit\": "
       "\"%s\", \"median\": %.1f, "
-      "\"min\": %.1f, \"max\": %.1f, \"steps\": %lld, \"cpu_per_wall\": %.2f, %s}\n",
-      workload, config.c_str(), unit, rate[1], rate[0], rate[2], static_cast<long long>(steps),
-      cpu / wall, check.c_str());
+      "\"min\": %.1f, \"max\": %.1f, \"steps\": %lld, \"cpu_per_wall\": %.2f, %s%s}\n",
+      workload, gpu ? "paddle_gpu" : "paddle", config.c_str(), unit, rate[1], rate[0], rate[2],
+      static_cast<long long>(steps), cpu / wall, asked.c_str(), check.c_str());
   std::fflush(stdout);
   for (const OpCost& c : runner.plan().profile())
     if (c.calls > 0)
@@ -225,10 +259,14 @@ void w4(double secs) {
 int main(int argc, char** argv) {
   const std::string which = argc > 1 ? argv[1] : "";
   const double secs = argc > 2 ? std::atof(argv[2]) : 0.5;
+  if (argc > 3 && argv[3] == std::string("gpu")) {
+    const char* device = std::getenv("PADDLE_CUDA_DEVICE");
+    gpu = open_gpu(gpu_kind(device == nullptr ? "" : device), 0, "no word gpu");
+  }
   if (which == "w1") return w1(secs), 0;
   if (which == "w2") return w2(secs), 0;
   if (which == "w3") return w3(secs), 0;
   if (which == "w4") return w4(secs), 0;
-  std::fprintf(stderr, "usage: train_bench w1|w2|w3|w4 [seconds per repeat]\n");
+  std::fprintf(stderr, "usage: train_bench w1|w2|w3|w4 [seconds per repeat [gpu]]\n");
   return 2;
 }

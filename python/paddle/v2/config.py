@@ -28,7 +28,10 @@ def init(**options: Any) -> None:
 
 
 def _place_of(values: Dict[str, Any]) -> "core.CPUPlace | core.CUDAPlace":
-    if not values["use_gpu"]:
+    use_gpu = values["use_gpu"]
+    if use_gpu == "auto":
+        use_gpu = core.get_cuda_device_count() > 0
+    if not use_gpu:
         return core.CPUPlace()
     number = values["gpu_id"]
     if number < 0:
