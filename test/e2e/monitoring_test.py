@@ -79,7 +79,7 @@ class Monitoring(EndToEnd):
         until(lambda: len(ask('up{job="paddle"} == 1')) == 4, lambda: server.log()[-3000:] + str(ask("up")))
         board, _ = expressions()
         until(lambda: ask("changes(paddle_pserver_step[20s]) > 0"), "steps are seen to rise")
-        later = ("table", "test", "snapshot", "staleness_bucket", "> 0")  # what a job in sync mode that has just begun does not have
+        later = ("table", "test", "snapshot", "staleness_bucket", "row_cache", "> 0")  # a job in sync mode that has just begun has none
         empty = [e for e in board if not any(word in e for word in later) and not ask(e)]
         until(lambda: not [e for e in empty if not ask(e)], lambda: [e for e in empty if not ask(e)])
         self.assertEqual([a["metric"]["alertname"] for a in ask('ALERTS{alertstate="firing"}')], [])
